@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h - address translation with the argument checks of the API layer.
+ *
+ * The checks are the translation: a PE out of range, an address outside the
+ * symmetric heap and data, a range past its end all fall out of the compares that the
+ * address needs anyway.  The cold functions say which it was and end the job.
+ */
+#ifndef SHMEMI_CHECK_H
+#define SHMEMI_CHECK_H
+
+#include "log.h"
+#include "state.h"
+
+SHMEMI_COLD SHMEMI_NORETURN void shmemi_bad_pe(const char *call, int pe);
+SHMEMI_COLD SHMEMI_NORETURN void shmemi_bad_range(const char *call, const void *addr, size_t len, int pe);
+SHMEMI_COLD SHMEMI_NORETURN void shmemi_not_reachable(const char *call, const void *addr, int pe);
+SHMEMI_COLD SHMEMI_NORETURN void shmemi_not_initialized(const char *call);
+/* MARROW_CHECK=1: the range must lie within one allocated block of the heap. */
+SHMEMI_COLD void shmemi_check_block(const char *call, const void *addr, size_t len, int pe);
+
+/* Ends the job unless the library is initialised. */
+SHMEMI_INLINE void shmemi_check_init(const char *call)
+{
+    if (shmemi_unlikely(shmemi.n_pes == 0))
+        shmemi_not_initialized(call);
+}
+
+SHMEMI_INLINE void shmemi_check_pe(const char *call, int pe)
+{
+    if (shmemi_unlikely((unsigned)pe >= (unsigned)shmemi.n_pes))
+        shmemi_bad_pe(call, pe);
+}
+
+/*
+ * Where `len` bytes at this PE's symmetric address `addr` lie on world PE `pe`, as an
+ * address that this PE can load and store.  Ends the job on bad arguments.
+ */
+SHMEMI_INLINE void *shmemi_remote(const void *addr, size_t len, int pe, const char *call)
+{
+    uintptr_t off = (uintptr_t)addr - shmemi.heap_base;
+    uintptr_t base;
+
+    shmemi_check_pe(call, pe);
+    if (shmemi_likely(off < shmemi.heap_len)) {
+        if (shmemi_unlikely(len > shmemi.heap_len - off))
+            shmemi_bad_range(call, addr, len, pe);
+        if (shmemi_unlikely(shmemi.check_blocks))
+            shmemi_check_block(call, addr, len, pe);
+        base = shmemi.peers[pe].heap;
+    } else {
+        off = (uintptr_t)addr - shmemi.data_base;
+        if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off))
+            shmemi_bad_range(call, addr, len, pe);
+        base = shmemi.peers[pe].data;
+    }
+    if (shmemi_unlikely(base == 0))
+        shmemi_not_reachable(call, addr, pe);
+    return (void *)(base + off);
+}
+
+#endif

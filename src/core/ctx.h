@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ctx.h - communication contexts (specification 1.6, section 9.5).
+ *
+ * A handle is (generation << 16 | slot + 1) cast to a pointer; 0 is SHMEM_CTX_INVALID and
+ * 1 SHMEM_CTX_DEFAULT, which the hot path recognises without a lookup.  PE numbers of a
+ * call on a context are relative to the context's team.
+ */
+#ifndef SHMEMI_CTX_H
+#define SHMEMI_CTX_H
+
+#include "check.h"
+
+#include <shmem.h>
+
+/* World PE of `pe` in the context's team; ends the job for an invalid or destroyed context or a PE out of range. */
+int shmemi_ctx_lookup_pe(shmem_ctx_t ctx, int pe, const char *call);
+/* Ends the job unless ctx is live. */
+void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
+
+SHMEMI_INLINE int shmemi_ctx_world_pe(shmem_ctx_t ctx, int pe, const char *call)
+{
+    if (shmemi_likely(ctx == SHMEM_CTX_DEFAULT))
+        return pe;
+    return shmemi_ctx_lookup_pe(ctx, pe, call);
+}
+
+int shmemi_ctxs_init(void);
+void shmemi_ctxs_fini(void);
+/* Destroys the contexts of a team that goes away. */
+void shmemi_ctxs_drop_team(shmem_team_t team);
+
+#endif

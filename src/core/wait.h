@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wait.h - how a PE waits: spin, yield, sleep, report, give up.
+ *
+ *     struct shmemi_waiter w = SHMEMI_WAITER("shmem_barrier_all", "PE 3 to arrive");
+ *     while (SHMEMI_LD_ACQ(flag) < epoch)
+ *         shmemi_wait_step(&w);
+ *     shmemi_wait_done(&w);
+ *
+ * A step spins `shmemi.spin_limit` times (none to speak of when PEs outnumber CPUs),
+ * then yields for about a millisecond, then sleeps on the PE's futex word.  Who stores
+ * to a peer's memory calls shmemi_wake_peer(); it costs one load of a line that is
+ * rarely written.  The sleep is timed, so a store that came by another way (a user's own
+ * store through shmem_ptr) or that raced with falling asleep is seen 2 ms later at most.
+ * The slow path also looks for a job that is ending, for dead peers, and for the
+ * hang report (MARROW_HANG_REPORT, MARROW_TIMEOUT).
+ */
+#ifndef SHMEMI_WAIT_H
+#define SHMEMI_WAIT_H
+
+#include "state.h"
+
+struct shmemi_waiter {
+    const char *call; /* public name of the routine */
+    const char *what; /* what is waited for; NULL: describe() says it */
+    /* Writes what is waited for, naming the PE that has not come, into buf. */
+    void (*describe)(const void *arg, char *buf, size_t len);
+    const void *arg;
+    unsigned polls;
+    bool announced; /* counted in my_ctl->sleepers */
+    uint32_t seq;   /* wake_seq before the last poll */
+    uint64_t start_ns, report_ns, check_ns;
+};
+
+#define SHMEMI_WAITER(call_, what_) { .call = (call_), .what = (what_) }
+#define SHMEMI_WAITER_FN(call_, fn_, arg_) { .call = (call_), .describe = (fn_), .arg = (arg_) }
+
+SHMEMI_COLD void shmemi_wait_slow(struct shmemi_waiter *w);
+SHMEMI_COLD void shmemi_wait_withdraw(struct shmemi_waiter *w);
+SHMEMI_COLD void shmemi_wake(struct shmemi_pe_ctl *ctl);
+
+/* One failed poll. */
+SHMEMI_INLINE void shmemi_wait_step(struct shmemi_waiter *w)
+{
+    if (shmemi_likely(w->polls < shmemi.spin_limit)) {
+        w->polls++;
+        SHMEMI_PAUSE();
+    } else {
+        shmemi_wait_slow(w);
+    }
+}
+
+/* After the condition held. */
+SHMEMI_INLINE void shmemi_wait_done(struct shmemi_waiter *w)
+{
+    if (shmemi_unlikely(w->announced))
+        shmemi_wait_withdraw(w);
+}
+
+/* After a store to memory of a PE of this node that somebody may sleep on. */
+SHMEMI_INLINE void shmemi_wake_peer(struct shmemi_pe_ctl *ctl)
+{
+    if (shmemi_unlikely(SHMEMI_LD_RLX(&ctl->sleepers) != 0))
+        shmemi_wake(ctl);
+}
+
+#endif
