@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shmem.h - the OpenSHMEM 1.6 interface for C and C++.
+ *
+ * This file has the types, handles and constants.  The routines are declared in
+ * shmem/api.h, the type-generic macros of C11 in shmem/generic.h; both are generated
+ * from the tables in api/.  "Section" means a section of the OpenSHMEM 1.6
+ * specification.
+ *
+ * Unless a routine says otherwise: sizes that end in "mem" are bytes, all others
+ * elements; a PE number counts from 0 in the team of the call's context or team
+ * argument (the world team when there is none); an argument outside its range
+ * ends the job with a message that names the PE, the call and the value.
+ */
+#ifndef SHMEM_H
+#define SHMEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#include <complex>
+#endif
+
+/* ---- Version (sections 6 and 9.1.9) ---- */
+
+#define SHMEM_MAJOR_VERSION 1
+#define SHMEM_MINOR_VERSION 6
+/* Bytes of the longest vendor string, its final null included. */
+#define SHMEM_MAX_NAME_LEN 256
+#define SHMEM_VENDOR_STRING "Marrow 0.1.0"
+/* For tests by the preprocessor: which library this is, and its version. */
+#define SHMEM_MARROW 1
+#define SHMEM_VENDOR_MAJOR_VERSION 0
+#define SHMEM_VENDOR_MINOR_VERSION 1
+#define SHMEM_VENDOR_PATCH_VERSION 0
+
+/* ---- Handles (section 7) ---- */
+
+/*
+ * A handle is a number in the shape of a pointer that is never followed: comparable
+ * with ==, usable in static initialisers, distinct from every other type.
+ */
+typedef struct shmemi_ctx_opaque *shmem_ctx_t;
+typedef struct shmemi_team_opaque *shmem_team_t;
+
+#define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
+#define SHMEM_CTX_DEFAULT ((shmem_ctx_t)1)
+
+#define SHMEM_TEAM_INVALID ((shmem_team_t)0)
+#define SHMEM_TEAM_WORLD ((shmem_team_t)1)
+/* The PEs that reach one another's symmetric memory by load and store. */
+#define SHMEM_TEAM_SHARED ((shmem_team_t)2)
+
+/* ---- Thread levels (section 9.2), in ascending order ---- */
+
+#define SHMEM_THREAD_SINGLE 0
+#define SHMEM_THREAD_FUNNELED 1
+#define SHMEM_THREAD_SERIALIZED 2
+#define SHMEM_THREAD_MULTIPLE 3
+
+/* ---- Hints of shmem_malloc_with_hints (section 9.3.2): bits, combined with | ---- */
+
+#define SHMEM_MALLOC_ATOMICS_REMOTE (1L << 0)
+#define SHMEM_MALLOC_SIGNAL_REMOTE (1L << 1)
+
+/* ---- Teams (section 9.4) ---- */
+
+typedef struct {
+    int num_contexts; /* contexts that will exist at a time; default 0 */
+} shmem_team_config_t;
+
+/* Mask bit: num_contexts of the configuration counts. */
+#define SHMEM_TEAM_NUM_CONTEXTS (1L << 0)
+
+/* ---- Contexts (section 9.5): options, bits combined with | ---- */
+
+#define SHMEM_CTX_SERIALIZED (1L << 0)
+#define SHMEM_CTX_PRIVATE (1L << 1)
+#define SHMEM_CTX_NOSTORE (1L << 2)
+
+/* ---- Sessions (section 9.13) ---- */
+
+typedef struct {
+    size_t total_ops; /* most RMA calls in the session; default SIZE_MAX, "not said" */
+} shmem_ctx_session_config_t;
+
+/* Mask bit: total_ops of the configuration counts. */
+#define SHMEM_CTX_SESSION_TOTAL_OPS (1L << 0)
+/* Option: operations tolerate latency and may be batched. */
+#define SHMEM_CTX_SESSION_BATCH (1L << 0)
+
+/* ---- Signals (section 9.8): how a put-with-signal changes the signal word ---- */
+
+#define SHMEM_SIGNAL_SET 0
+#define SHMEM_SIGNAL_ADD 1
+
+/* ---- Comparisons of the wait and test routines (section 9.10) ---- */
+
+#define SHMEM_CMP_EQ 0
+#define SHMEM_CMP_NE 1
+#define SHMEM_CMP_GT 2
+#define SHMEM_CMP_LE 3
+#define SHMEM_CMP_LT 4
+#define SHMEM_CMP_GE 5
+
+/* ---- Work arrays of the active-set collectives (deprecated since 1.5) ---- */
+
+/* What the elements of a pSync array hold before its first use, and again after each. */
+#define SHMEM_SYNC_VALUE 0L
+
+/* Elements (long) of a pSync array. */
+#define SHMEM_SYNC_SIZE 64
+#define SHMEM_BCAST_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_REDUCE_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_BARRIER_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_COLLECT_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALL_SYNC_SIZE SHMEM_SYNC_SIZE
+#define SHMEM_ALLTOALLS_SYNC_SIZE SHMEM_SYNC_SIZE
+
+/* Elements of a pWrk array are at least this and nreduce/2 + 1. */
+#define SHMEM_REDUCE_MIN_WRKDATA_SIZE 1
+
+/* ---- Deprecated spellings (since 1.4; annex on deprecated API) ---- */
+
+#define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
+#define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
+#define _SHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
+#define _SHMEM_VENDOR_STRING SHMEM_VENDOR_STRING
+#define _SHMEM_CMP_EQ SHMEM_CMP_EQ
+#define _SHMEM_CMP_NE SHMEM_CMP_NE
+#define _SHMEM_CMP_GT SHMEM_CMP_GT
+#define _SHMEM_CMP_LE SHMEM_CMP_LE
+#define _SHMEM_CMP_LT SHMEM_CMP_LT
+#define _SHMEM_CMP_GE SHMEM_CMP_GE
+#define _SHMEM_SYNC_VALUE SHMEM_SYNC_VALUE
+#define _SHMEM_BCAST_SYNC_SIZE SHMEM_BCAST_SYNC_SIZE
+#define _SHMEM_REDUCE_SYNC_SIZE SHMEM_REDUCE_SYNC_SIZE
+#define _SHMEM_BARRIER_SYNC_SIZE SHMEM_BARRIER_SYNC_SIZE
+#define _SHMEM_COLLECT_SYNC_SIZE SHMEM_COLLECT_SYNC_SIZE
+#define _SHMEM_REDUCE_MIN_WRKDATA_SIZE SHMEM_REDUCE_MIN_WRKDATA_SIZE
+
+/* ---- Complex elements of the sum and product reductions ---- */
+
+/* C++ has no _Complex; std::complex<T> has the same layout (C++11 26.4). */
+#ifdef __cplusplus
+typedef std::complex<float> shmemi_complexf;
+typedef std::complex<double> shmemi_complexd;
+#else
+typedef float _Complex shmemi_complexf;
+typedef double _Complex shmemi_complexd;
+#endif
+
+#endif
