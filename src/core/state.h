@@ -31,6 +31,7 @@ struct shmemi_pe_ctl {
     SHMEMI_ALIGNED_LINE uint32_t phase;    /* enum shmemi_pe_phase, written by its owner */
     int32_t pid;                           /* in the owner's pid namespace */
     uint64_t pid_ns;                       /* inode of that namespace: liveness checks need it equal */
+    size_t alloc_size[2];                  /* sizes of the last two collective allocations (heap.c) */
 };
 
 enum shmemi_pe_phase {

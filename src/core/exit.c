@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exit.c - shmem_global_exit, fatal errors, and processes that end without finalize.
+ *
+ * A global exit marks the node's header, so that PEs that wait in the library leave by themselves with their
+ * output flushed; then the launcher is told, which ends the ones that compute.
+ */
+#define _GNU_SOURCE
+#include "exit.h"
+
+#include "check.h"
+#include "init.h"
+#include "log.h"
+#include "state.h"
+#include "wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STEP_MS 2
+#define LEAVE_MS 250  /* for the other PEs of the node to flush and say so */
+#define KILL_MS 5000  /* for the launcher to end a PE that has flushed */
+
+static struct {
+    bool installed;
+    bool finalizes; /* start_pes */
+    bool global;    /* this process is inside shmem_global_exit */
+    int code;
+    pid_t pid;      /* of the PE: a forked child that exits is none */
+} watch;
+
+static void nap(void)
+{
+    struct timespec t = { .tv_nsec = STEP_MS * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+static bool others_have_left(void)
+{
+    for (int i = 0; i < shmemi.n_local; i++) {
+        int pe = shmemi.local_pes[i];
+
+        if (pe != shmemi.my_pe && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) < SHMEMI_PE_FINALIZED)
+            return false;
+    }
+    return true;
+}
+
+/* Marks the node as ending and wakes its sleepers.  False: another PE was first. */
+static bool announce_end(int code)
+{
+    uint32_t no = 0;
+
+    if (!shmemi.node || !shmemi.peers)
+        return true;
+    if (!__atomic_compare_exchange_n(&shmemi.node->ending, &no, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    shmemi.node->exit_code = code;
+    shmemi.node->ending_pe = shmemi.my_pe;
+    SHMEMI_ST_REL(&shmemi.node->ending, 2u); /* pairs with the acquire in shmemi_exit_if_ending */
+    for (int i = 0; i < shmemi.n_local; i++)
+        shmemi_wake(shmemi.peers[shmemi.local_pes[i]].ctl);
+    return true;
+}
+
+SHMEMI_NORETURN static void tell_launcher(int code)
+{
+    if (shmemi.boot.ops)
+        shmemi.boot.ops->abort(&shmemi.boot, code);
+    _exit(code);
+}
+
+/* stdout, unless another thread holds it: a fatal error must not hang on it. */
+static void flush_stdout(void)
+{
+    if (ftrylockfile(stdout) == 0) {
+        fflush_unlocked(stdout);
+        funlockfile(stdout);
+    }
+}
+
+void shmemi_end_job(int code)
+{
+    flush_stdout();
+    if (watch.pid && watch.pid != getpid())
+        _exit(code); /* a forked child speaks for nobody but itself */
+    announce_end(code);
+    tell_launcher(code);
+}
+
+/* This PE has nothing more to say: wait for the launcher's signal. */
+SHMEMI_NORETURN static void leave(int code)
+{
+    fflush(NULL);
+    SHMEMI_ST_REL(&shmemi.my_ctl->phase, SHMEMI_PE_EXITED);
+    for (int ms = 0; ms < KILL_MS; ms += STEP_MS)
+        nap();
+    _exit(code);
+}
+
+void shmemi_exit_if_ending(void)
+{
+    if (shmemi.node && SHMEMI_LD_ACQ(&shmemi.node->ending) == 2u && shmemi.node->ending_pe != shmemi.my_pe)
+        leave(shmemi.node->exit_code);
+}
+
+/* Last step of shmem_global_exit, after the program's own exit handlers. */
+SHMEMI_NORETURN static void end_globally(int code)
+{
+    fflush(NULL);
+    if (announce_end(code))
+        for (int ms = 0; ms < LEAVE_MS && shmemi.peers && !others_have_left(); ms += STEP_MS)
+            nap();
+    tell_launcher(code);
+}
+
+/* Runs in exit(), after the handlers that the program registered since init. */
+static void at_exit(int status, void *arg)
+{
+    (void)arg;
+    if (watch.pid != getpid())
+        return;
+    if (watch.global)
+        end_globally(watch.code);
+    if (!shmemi.init_count)
+        return;
+    if (watch.finalizes && status == 0) {
+        while (shmemi.init_count)
+            shmemi_finalize("exit after start_pes");
+        return;
+    }
+    SHMEMI_ST_REL(&shmemi.my_ctl->phase, SHMEMI_PE_EXITED);
+    /* A launcher takes a silent exit for a crash; with status 0 the program surely means no harm. */
+    if (status == 0)
+        shmemi.boot.ops->close(&shmemi.boot);
+}
+
+int shmemi_exit_watch(void)
+{
+    watch.pid = getpid();
+    watch.finalizes = false;
+    if (!watch.installed && on_exit(at_exit, NULL))
+        return -ENOMEM;
+    watch.installed = true;
+    return 0;
+}
+
+void shmemi_exit_finalizes(void)
+{
+    watch.finalizes = true;
+}
+
+SHMEMI_API(void, shmem_global_exit, (int status))
+{
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+
+    shmemi_check_init("shmem_global_exit");
+    /* Never unlocked: a second thread must not run exit() beside the first. */
+    pthread_mutex_lock(&once);
+    watch.global = true;
+    watch.code = status;
+    exit(status);
+}

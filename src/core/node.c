@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* node.c - exchanges cards and works out which PEs share this node. */
+#include "node.h"
+
+#include "env.h"
+#include "log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CARD_MAGIC 0x4d525731u /* "MRW1": bump with any change of the card or the shared layout */
+
+static int fill_identity(struct shmemi_card *card)
+{
+    struct stat st;
+    size_t len = strlen(shmemi_env.node);
+
+    card->magic = CARD_MAGIC;
+    card->pid = getpid();
+    card->pid_ns = stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
+    if (len >= sizeof card->node) {
+        shmemi_err("node", "MARROW_NODE is %zu bytes long: at most %zu", len, sizeof card->node - 1);
+        return -EINVAL;
+    }
+    if (len)
+        memcpy(card->node, shmemi_env.node, len + 1);
+    else if (gethostname(card->node, sizeof card->node - 1))
+        return -errno;
+    return 0;
+}
+
+/* All PEs must agree on what the symmetric heap is. */
+static int check_cards(const struct shmemi_card *cards)
+{
+    for (int pe = 1; pe < shmemi.boot.n_pes; pe++) {
+        if (cards[pe].magic != cards[0].magic) {
+            shmemi_err("node", "PE %d runs another version of the library than PE 0", pe);
+            return -EPROTO;
+        }
+        if (cards[pe].heap_len != cards[0].heap_len) {
+            shmemi_err("node", "SHMEM_SYMMETRIC_SIZE differs: %llu bytes on PE 0, %llu on PE %d",
+                       (unsigned long long)cards[0].heap_len, (unsigned long long)cards[pe].heap_len, pe);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+static int find_locals(const struct shmemi_card *cards)
+{
+    const struct shmemi_card *mine = &cards[shmemi.boot.pe];
+
+    shmemi.local_pes = malloc((size_t)shmemi.boot.n_pes * sizeof *shmemi.local_pes);
+    if (!shmemi.local_pes)
+        return -ENOMEM;
+    shmemi.n_local = 0;
+    for (int pe = 0; pe < shmemi.boot.n_pes; pe++) {
+        if (strcmp(cards[pe].node, mine->node))
+            continue;
+        if (pe == shmemi.boot.pe)
+            shmemi.my_local = shmemi.n_local;
+        shmemi.local_pes[shmemi.n_local++] = pe;
+    }
+    return 0;
+}
+
+/* Until a network transport is there, a PE of another node is an error and not a hang later. */
+static int check_reach(const struct shmemi_card *cards)
+{
+    for (int pe = 0; pe < shmemi.boot.n_pes; pe++) {
+        if (!strcmp(cards[pe].node, cards[shmemi.boot.pe].node))
+            continue;
+        shmemi_err("node", "PE %d is on node \"%s\" and PE %d on node \"%s\": this build reaches only PEs of its own node",
+                   shmemi.boot.pe, cards[shmemi.boot.pe].node, pe, cards[pe].node);
+        return -EHOSTUNREACH;
+    }
+    return 0;
+}
+
+int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_out)
+{
+    struct shmemi_card *cards = calloc((size_t)shmemi.boot.n_pes, sizeof *cards);
+    int timeout_s = (int)(shmemi_env.init_timeout / 1000000000u);
+    int rc;
+
+    if (!cards)
+        return -ENOMEM;
+    rc = fill_identity(mine);
+    if (!rc)
+        rc = shmemi.boot.ops->allgather(&shmemi.boot, mine, sizeof *mine, cards, timeout_s);
+    if (!rc)
+        rc = check_cards(cards);
+    if (!rc)
+        rc = check_reach(cards);
+    if (!rc)
+        rc = find_locals(cards);
+    if (rc) {
+        free(cards);
+        return rc;
+    }
+    *cards_out = cards;
+    return 0;
+}
+
+void shmemi_node_forget(void)
+{
+    free(shmemi.local_pes);
+    shmemi.local_pes = NULL;
+    shmemi.n_local = 0;
+}

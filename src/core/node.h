@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * node.h - the cards that PEs exchange at start, and the node that they imply.
+ *
+ * Node membership comes from the host names in the cards (or MARROW_NODE), never from
+ * what the launcher says about nodes.
+ */
+#ifndef SHMEMI_NODE_H
+#define SHMEMI_NODE_H
+
+#include "state.h"
+
+#define SHMEMI_HEAP_ALIGN ((size_t)2 << 20) /* of every heap's base: a huge page */
+#define SHMEMI_NODE_NAME_MAX 64
+
+/* What a PE tells all others, once. */
+struct shmemi_card {
+    uint32_t magic; /* catches PEs that run another version of the library */
+    int32_t pid;
+    char node[SHMEMI_NODE_NAME_MAX];
+    uint64_t pid_ns;
+    uint64_t heap_len;
+    uint64_t data_len;
+    uint8_t secret[16];  /* who knows the leader's may have the node's memory */
+    char door[24];       /* abstract socket of this PE, should it be a leader */
+};
+
+/* Exchanges cards and fills shmemi.n_local, my_local, local_pes.  `cards_out`: n_pes cards, to be freed. */
+int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_out);
+void shmemi_node_forget(void);
+
+#endif
