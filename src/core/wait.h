@@ -25,11 +25,14 @@ struct shmemi_waiter {
     const char *what; /* what is waited for; NULL: describe() says it */
     /* Writes what is waited for, naming the PE that has not come, into buf. */
     void (*describe)(const void *arg, char *buf, size_t len);
+    /* Optional: the world PE that is waited for, or -1; lets a wait for a PE that has exited end. */
+    int (*culprit)(const void *arg);
     const void *arg;
-    unsigned polls;
+    unsigned polls, yields;
+    bool sleeping;  /* the time for yielding is over */
     bool announced; /* counted in my_ctl->sleepers */
     uint32_t seq;   /* wake_seq before the last poll */
-    uint64_t start_ns, report_ns, check_ns;
+    uint64_t start_ns, report_ns, check_ns, lost_ns;
 };
 
 #define SHMEMI_WAITER(call_, what_) { .call = (call_), .what = (what_) }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check.c - says what is wrong with the arguments of a call, and ends the job. */
+#include "check.h"
+
+#include "heap.h"
+
+void shmemi_not_initialized(const char *call)
+{
+    if (shmemi.finalized_once)
+        shmemi_fatal(call, "called after shmem_finalize");
+    shmemi_fatal(call, "called before shmem_init");
+}
+
+void shmemi_bad_pe(const char *call, int pe)
+{
+    shmemi_check_init(call);
+    shmemi_fatal(call, "PE %d is out of range: the job has PEs 0 to %d", pe, shmemi.n_pes - 1);
+}
+
+void shmemi_bad_range(const char *call, const void *addr, size_t len, int pe)
+{
+    uintptr_t a = (uintptr_t)addr;
+
+    shmemi_check_init(call);
+    if (a - shmemi.heap_base < shmemi.heap_len)
+        shmemi_fatal(call, "%zu bytes at %p (heap offset %zu) for PE %d run past the end of the symmetric heap of %zu bytes",
+                     len, addr, (size_t)(a - shmemi.heap_base), pe, shmemi.heap_len);
+    if (a - shmemi.data_base < shmemi.data_len)
+        shmemi_fatal(call, "%zu bytes at %p for PE %d run past the end of the executable's static data", len, addr, pe);
+    shmemi_fatal(call, "address %p (%zu bytes, PE %d) is neither in the symmetric heap [%p, %p) nor in the executable's "
+                 "static data [%p, %p)%s", addr, len, pe, (void *)shmemi.heap_base,
+                 (void *)(shmemi.heap_base + shmemi.heap_len), (void *)shmemi.data_base,
+                 (void *)(shmemi.data_base + shmemi.data_len),
+                 shmemi.data_len ? "" : ", which is not shared (MARROW_STATIC_DATA)");
+}
+
+void shmemi_not_reachable(const char *call, const void *addr, int pe)
+{
+    shmemi_fatal(call, "memory of PE %d at %p is not reachable from this PE: no transport covers this pair", pe, addr);
+}
+
+void shmemi_check_block(const char *call, const void *addr, size_t len, int pe)
+{
+    size_t off = (uintptr_t)addr - shmemi.heap_base, start, size;
+
+    if (shmemi_heap_find(off, &start, &size))
+        shmemi_fatal(call, "address %p (heap offset %zu, %zu bytes, PE %d) lies in no allocated block of the heap", addr,
+                     off, len, pe);
+    if (len > start + size - off)
+        shmemi_fatal(call, "%zu bytes at %p for PE %d run %zu bytes past the end of their block of %zu bytes", len, addr,
+                     pe, len - (start + size - off), size);
+}

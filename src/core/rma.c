@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rma.c - put and get in all their untyped forms, fence and quiet (specification 1.6, sections 9.5 and 9.12).
+ *
+ * Order on load/store paths: stores of one PE become visible in program order with a release fence between
+ * them, which is all that fence needs.  Quiet is a full fence: after it, what this PE reads was
+ * written no earlier than its puts were visible.
+ */
+#include "rma.h"
+
+#include "log.h"
+
+#define ALIGNED(a, b, n) ((((uintptr_t)(a) | (uintptr_t)(b)) & ((n) - 1)) == 0)
+
+/*
+ * Flags are often put with the general calls, so an aligned word goes as one store.  memmove, as a PE
+ * may put to itself from overlapping memory.
+ */
+SHMEMI_INLINE void copy(void *to, const void *from, size_t len)
+{
+    if (len == 8 && ALIGNED(to, from, 8))
+        SHMEMI_ST_RLX((uint64_t *)to, *(const uint64_t *)from);
+    else if (len == 4 && ALIGNED(to, from, 4))
+        SHMEMI_ST_RLX((uint32_t *)to, *(const uint32_t *)from);
+    else
+        memmove(to, from, len);
+}
+
+void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+
+    if (shmemi_unlikely(len == 0)) {
+        shmemi_check_pe(call, world);
+        return;
+    }
+    copy(shmemi_remote(dest, len, world, call), source, len);
+    shmemi_wake_peer(shmemi.peers[world].ctl);
+}
+
+void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+
+    if (shmemi_unlikely(len == 0)) {
+        shmemi_check_pe(call, world);
+        return;
+    }
+    copy(dest, shmemi_remote(source, len, world, call), len);
+}
+
+void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    shmemi_put(ctx, dest, source, len, pe, call);
+}
+
+void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    shmemi_get(ctx, dest, source, len, pe, call);
+}
+
+/* Bytes from the first to the last element of `n` blocks of `block` bytes every `stride` bytes. */
+static size_t span(const char *call, size_t n, size_t stride, size_t block)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(n - 1, stride, &bytes) || __builtin_add_overflow(bytes, block, &bytes))
+        shmemi_fatal(call, "%zu elements with a stride of %zu bytes exceed the address space", n, stride);
+    return bytes;
+}
+
+static size_t bytes_of(const char *call, size_t n, size_t elem)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(n, elem, &bytes))
+        shmemi_fatal(call, "%zu elements of %zu bytes exceed the address space", n, elem);
+    return bytes;
+}
+
+static void check_stride(const char *call, const char *name, ptrdiff_t stride, size_t least)
+{
+    if (shmemi_unlikely(stride < 1 || (size_t)stride < least))
+        shmemi_fatal(call, "stride %s is %td: it must be at least %zu", name, stride, least);
+}
+
+static void copy_strided(char *to, size_t to_step, const char *from, size_t from_step, size_t n, size_t block)
+{
+    switch (block) {
+    case 4:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, 4);
+        break;
+    case 8:
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + i * to_step, from + i * from_step, 8);
+        break;
+    default:
+        for (size_t i = 0; i < n; i++)
+            memmove(to + i * to_step, from + i * from_step, block);
+    }
+}
+
+/* All four strided forms: `n` blocks of `block` bytes; strides in bytes. */
+static void strided(shmem_ctx_t ctx, bool put, void *dest, const void *source, size_t dst, size_t sst, size_t n,
+                    size_t block, int pe, const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+
+    if (n == 0 || block == 0) {
+        shmemi_check_pe(call, world);
+        return;
+    }
+    if (put) {
+        copy_strided(shmemi_remote(dest, span(call, n, dst, block), world, call), dst, source, sst, n, block);
+        shmemi_wake_peer(shmemi.peers[world].ctl);
+    } else {
+        copy_strided(dest, dst, shmemi_remote(source, span(call, n, sst, block), world, call), sst, n, block);
+    }
+}
+
+static void strided_elements(shmem_ctx_t ctx, bool put, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                             size_t bsize, size_t nblocks, size_t elem, int pe, const char *call)
+{
+    if (nblocks && bsize) {
+        check_stride(call, "dst", dst, bsize);
+        check_stride(call, "sst", sst, bsize);
+        strided(ctx, put, dest, source, bytes_of(call, (size_t)dst, elem), bytes_of(call, (size_t)sst, elem), nblocks,
+                bytes_of(call, bsize, elem), pe, call);
+    } else {
+        strided(ctx, put, dest, source, 0, 0, 0, 0, pe, call);
+    }
+}
+
+void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                 size_t elem, int pe, const char *call)
+{
+    strided_elements(ctx, true, dest, source, dst, sst, 1, nelems, elem, pe, call);
+}
+
+void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                 size_t elem, int pe, const char *call)
+{
+    strided_elements(ctx, false, dest, source, dst, sst, 1, nelems, elem, pe, call);
+}
+
+void shmemi_ibput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+                  size_t nblocks, size_t elem, int pe, const char *call)
+{
+    strided_elements(ctx, true, dest, source, dst, sst, bsize, nblocks, elem, pe, call);
+}
+
+void shmemi_ibget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+                  size_t nblocks, size_t elem, int pe, const char *call)
+{
+    strided_elements(ctx, false, dest, source, dst, sst, bsize, nblocks, elem, pe, call);
+}
+
+void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                       uint64_t signal, int sig_op, int pe, const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+    uint64_t *word = shmemi_remote(sig_addr, sizeof *word, world, call);
+
+    if (len)
+        copy(shmemi_remote(dest, len, world, call), source, len);
+    /* Release: who sees the signal with acquire sees the data. */
+    if (sig_op == SHMEM_SIGNAL_SET)
+        SHMEMI_ST_REL(word, signal);
+    else if (sig_op == SHMEM_SIGNAL_ADD)
+        SHMEMI_ADD_ACQREL(word, signal);
+    else
+        shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
+    shmemi_wake_peer(shmemi.peers[world].ctl);
+}
+
+void shmemi_fence(shmem_ctx_t ctx, const char *call)
+{
+    if (ctx != SHMEM_CTX_DEFAULT)
+        shmemi_ctx_check(ctx, call);
+    else
+        shmemi_check_init(call);
+    SHMEMI_FENCE_ACQREL();
+}
+
+void shmemi_quiet(shmem_ctx_t ctx, const char *call)
+{
+    if (ctx != SHMEM_CTX_DEFAULT)
+        shmemi_ctx_check(ctx, call);
+    else
+        shmemi_check_init(call);
+    SHMEMI_FENCE_SC();
+}
+
+SHMEMI_API(void, shmem_fence, (void))
+{
+    shmemi_fence(SHMEM_CTX_DEFAULT, "shmem_fence");
+}
+
+SHMEMI_API(void, shmem_quiet, (void))
+{
+    shmemi_quiet(SHMEM_CTX_DEFAULT, "shmem_quiet");
+}
+
+/* Fence and quiet on the invalid context do nothing (sections 9.12.1 and 9.12.2). */
+SHMEMI_API(void, shmem_ctx_fence, (shmem_ctx_t ctx))
+{
+    if (ctx != SHMEM_CTX_INVALID)
+        shmemi_fence(ctx, "shmem_ctx_fence");
+}
+
+SHMEMI_API(void, shmem_ctx_quiet, (shmem_ctx_t ctx))
+{
+    if (ctx != SHMEM_CTX_INVALID)
+        shmemi_quiet(ctx, "shmem_ctx_quiet");
+}
+
+static void pe_quiet(shmem_ctx_t ctx, const int *pes, size_t n, const char *call)
+{
+    for (size_t i = 0; i < n; i++)
+        shmemi_check_pe(call, shmemi_ctx_world_pe(ctx, pes[i], call));
+    shmemi_quiet(ctx, call);
+}
+
+SHMEMI_API(void, shmem_pe_quiet, (const int *target_pes, size_t npes))
+{
+    pe_quiet(SHMEM_CTX_DEFAULT, target_pes, npes, "shmem_pe_quiet");
+}
+
+SHMEMI_API(void, shmem_ctx_pe_quiet, (shmem_ctx_t ctx, const int *target_pes, size_t npes))
+{
+    if (ctx != SHMEM_CTX_INVALID)
+        pe_quiet(ctx, target_pes, npes, "shmem_ctx_pe_quiet");
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wait.c - the slow half of waiting: yield, sleep, look for the dead, report. */
+#include "wait.h"
+
+#include "env.h"
+#include "exit.h"
+#include "log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+#define YIELD_NS (1 * MS)        /* of yielding before the first sleep */
+#define NAP_NS (2 * MS)          /* longest sleep that a store outside the library can cost */
+#define LONG_NAP_NS (10 * MS)    /* the same for a PE that has slept for a second */
+#define CHECK_NS (20 * MS)       /* between looks for a job that ends and for dead peers */
+#define DEAD_GRACE_NS (2000 * MS) /* a launcher that ends the job itself is left this long to do so */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void futex_wait(uint32_t *word, uint32_t seen, uint64_t ns)
+{
+    struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+
+    /* EAGAIN, EINTR and ETIMEDOUT all mean: look again. */
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
+}
+
+void shmemi_wake(struct shmemi_pe_ctl *ctl)
+{
+    SHMEMI_ADD_ACQREL(&ctl->wake_seq, 1u);
+    syscall(SYS_futex, &ctl->wake_seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void shmemi_wait_withdraw(struct shmemi_waiter *w)
+{
+    SHMEMI_ADD_ACQREL(&shmemi.my_ctl->sleepers, (uint32_t)-1);
+    w->announced = false;
+}
+
+/* 1 when the process is gone, also as a zombie that its parent has not collected. */
+static int process_gone(int pid)
+{
+    struct pollfd p = { .events = POLLIN };
+    int gone;
+
+    p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (p.fd < 0)
+        return errno == ESRCH;
+    gone = poll(&p, 1, 0) == 1;
+    close(p.fd);
+    return gone;
+}
+
+/* A PE of this node that has died or left without finalize, or -1. */
+static int find_lost_peer(const char **how)
+{
+    for (int i = 0; i < shmemi.n_local; i++) {
+        int pe = shmemi.local_pes[i];
+        const struct shmemi_pe_ctl *ctl = shmemi.peers[pe].ctl;
+        uint32_t phase = SHMEMI_LD_ACQ(&ctl->phase);
+
+        if (pe == shmemi.my_pe || phase == SHMEMI_PE_FINALIZED)
+            continue;
+        if (phase == SHMEMI_PE_RUNNING && ctl->pid_ns == shmemi.my_ctl->pid_ns && process_gone(ctl->pid)) {
+            *how = "has died";
+            return pe;
+        }
+    }
+    return -1;
+}
+
+static void describe(const struct shmemi_waiter *w, char *buf, size_t len)
+{
+    buf[0] = '\0';
+    if (w->describe)
+        w->describe(w->arg, buf, len);
+    else
+        snprintf(buf, len, "%s", w->what ? w->what : "a peer");
+}
+
+/* Ends the job when the PE that is waited for has left through exit(). */
+static void check_culprit(const struct shmemi_waiter *w)
+{
+    int pe = w->culprit ? w->culprit(w->arg) : -1;
+
+    if (pe >= 0 && shmemi.peers[pe].ctl && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) == SHMEMI_PE_EXITED)
+        shmemi_fatal(w->call, "waits for PE %d, which has exited without calling shmem_finalize", pe);
+}
+
+static void check_peers(struct shmemi_waiter *w, uint64_t now)
+{
+    const char *how = "";
+    int pe = find_lost_peer(&how);
+
+    if (pe < 0) {
+        w->lost_ns = 0;
+        check_culprit(w);
+    } else if (!w->lost_ns) {
+        w->lost_ns = now;
+    } else if (now - w->lost_ns > DEAD_GRACE_NS) {
+        shmemi_fatal(w->call, "PE %d (pid %d) %s while this PE waits", pe, shmemi.peers[pe].ctl->pid, how);
+    }
+}
+
+static void report(struct shmemi_waiter *w, uint64_t now)
+{
+    char what[256];
+    double seconds = (double)(now - w->start_ns) / 1e9;
+
+    if (shmemi_env.timeout && now - w->start_ns > shmemi_env.timeout) {
+        describe(w, what, sizeof what);
+        shmemi_fatal(w->call, "gave up after %.1f s waiting for %s (MARROW_TIMEOUT)", seconds, what);
+    }
+    if (shmemi_env.hang_report && now - w->report_ns > shmemi_env.hang_report) {
+        w->report_ns = now;
+        describe(w, what, sizeof what);
+        shmemi_warn(w->call, "has waited %.0f s for %s (MARROW_HANG_REPORT sets when this is said)", seconds, what);
+    }
+}
+
+static void sleep_once(struct shmemi_waiter *w)
+{
+    uint64_t now;
+
+    if (!w->announced) {
+        /* The caller polls once more between this and the sleep: who stores after that poll either
+         * sees the count and bumps wake_seq, or the nap ends by itself. */
+        w->seq = SHMEMI_LD_ACQ(&shmemi.my_ctl->wake_seq);
+        SHMEMI_ADD_ACQREL(&shmemi.my_ctl->sleepers, 1u);
+        w->announced = true;
+        return;
+    }
+    now = now_ns();
+    futex_wait(&shmemi.my_ctl->wake_seq, w->seq, now - w->start_ns > 1000 * MS ? LONG_NAP_NS : NAP_NS);
+    w->seq = SHMEMI_LD_ACQ(&shmemi.my_ctl->wake_seq);
+    if (now - w->check_ns < CHECK_NS)
+        return;
+    w->check_ns = now;
+    shmemi_exit_if_ending();
+    check_peers(w, now);
+    report(w, now);
+}
+
+void shmemi_wait_slow(struct shmemi_waiter *w)
+{
+    if (!w->start_ns)
+        w->start_ns = w->report_ns = w->check_ns = now_ns();
+    if (!w->sleeping) {
+        sched_yield();
+        if (++w->yields % 4 == 0 && now_ns() - w->start_ns > YIELD_NS)
+            w->sleeping = true;
+        return;
+    }
+    sleep_once(w);
+}
