@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,15 +192,9 @@ static void data_down(void)
  */
 static unsigned choose_spin(void)
 {
-    cpu_set_t set;
-    int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-
     if (shmemi_env.spin >= 0)
         return (unsigned)shmemi_env.spin;
-    /* A launcher that binds each PE to one CPU of its own leaves no other clue than our own mask. */
-    if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 1 && CPU_COUNT(&set) < cpus)
-        cpus = CPU_COUNT(&set);
-    return shmemi.n_local > cpus ? 1 : 4000;
+    return shmemi.n_local > shmemi.n_cpus ? 1 : 4000;
 }
 
 static int go_up(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c - exchanges cards and works out which PEs share this node. */
-#include "node.h"
+/* node.c - exchanges cards and works out which PEs share this node.*/
 
 #include "env.h"
 #include "log.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,32 @@
 
 #define CARD_MAGIC 0x4d525731u /* "MRW1": bump with any change of the card or the shared layout */
 
+static void fill_cpus(struct shmemi_card *card)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set)) {
+        /* A machine of more CPUs than the set holds: as if this PE had one of its own. */
+        CPU_ZERO(&set);
+        CPU_SET(card->pid % CPU_SETSIZE, &set);
+    }
+    memcpy(card->cpus, &set, sizeof card->cpus);
+}
+
+/* CPUs that the PEs of this node may use together: what tells crowded nodes from roomy ones, bound PEs or not. */
+static int count_cpus(const struct shmemi_card *cards)
+{
+    uint64_t all[SHMEMI_CPU_WORDS] = { 0 };
+    int n = 0;
+
+    for (int i = 0; i < shmemi.n_local; i++)
+        for (int w = 0; w < SHMEMI_CPU_WORDS; w++)
+            all[w] |= cards[shmemi.local_pes[i]].cpus[w];
+    for (int w = 0; w < SHMEMI_CPU_WORDS; w++)
+        n += __builtin_popcountll(all[w]);
+    return n;
+}
+
 static int fill_identity(struct shmemi_card *card)
 {
     struct stat st;
@@ -21,6 +47,7 @@ static int fill_identity(struct shmemi_card *card)
 
     card->magic = CARD_MAGIC;
     card->pid = getpid();
+    fill_cpus(card);
     card->pid_ns = stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
     if (len >= sizeof card->node) {
         shmemi_err("node", "MARROW_NODE is %zu bytes long: at most %zu", len, sizeof card->node - 1);
@@ -65,6 +92,7 @@ static int find_locals(const struct shmemi_card *cards)
             shmemi.my_local = shmemi.n_local;
         shmemi.local_pes[shmemi.n_local++] = pe;
     }
+    shmemi.n_cpus = count_cpus(cards);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #define SHMEMI_HEAP_ALIGN ((size_t)2 << 20) /* of every heap's base: a huge page */
 #define SHMEMI_NODE_NAME_MAX 64
+#define SHMEMI_CPU_WORDS 16 /* CPUs beyond 1024 are not told apart */
 
 /* What a PE tells all others, once. */
 struct shmemi_card {
@@ -23,6 +24,7 @@ struct shmemi_card {
     uint64_t data_len;
     uint8_t secret[16];  /* who knows the leader's may have the node's memory */
     char door[24];       /* abstract socket of this PE, should it be a leader */
+    uint64_t cpus[SHMEMI_CPU_WORDS]; /* CPUs that this PE may run on */
 };
 
 /* Exchanges cards and fills shmemi.n_local, my_local, local_pes.  `cards_out`: n_pes cards, to be freed. */

@@ -75,6 +75,7 @@ struct shmemi_state {
     int init_count;      /* nested init/finalize, specification 1.6 section 9.1 */
     bool finalized_once; /* tells "before init" from "after finalize" */
     int n_local;         /* PEs of this node */
+    int n_cpus;          /* CPUs that they may run on, together */
     int my_local;        /* my index among them */
     int *local_pes;      /* n_local world PEs, ascending */
     struct shmemi_boot boot;

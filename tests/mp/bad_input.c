@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bad_input.c - each misuse ends the whole job with a message that names PE, call and value.
+ *
+ * dies: pe_high | shmem_long_p\] PE 1000 is out of range: the job has PEs 0 to
+ * dies: pe_negative | shmem_long_atomic_fetch_add\] PE -1 is out of range
+ * dies: private_address | shmem_putmem\] address 0x[0-9a-f]+ \(8 bytes, PE 0\) is neither in the symmetric heap
+ * dies: null_address | shmem_getmem\] address (0x0|\(nil\)) \(8 bytes, PE 0\) is neither
+ * dies: past_heap | shmem_putmem\] [0-9]+ bytes at 0x[0-9a-f]+ \(heap offset [0-9]+\) for PE 0 run past the end of the symmetric heap
+ * dies: past_static | run past the end of the executable's static data
+ * dies: before_init | shmem_my_pe\] called before shmem_init
+ * dies: put_before_init | shmem_long_p\] called before shmem_init
+ * dies: after_finalize | shmem_barrier_all\] called after shmem_finalize
+ * dies: malloc_after_finalize | shmem_malloc\] called after shmem_finalize
+ * dies: double_free | shmem_free\] 0x[0-9a-f]+ \(heap offset [0-9]+\) is not an allocated block: was it freed before
+ * dies: free_inside | shmem_free\] 0x[0-9a-f]+ is not the start of a block: it lies 64 bytes into one of 256 bytes
+ * dies: free_private | shmem_free\] 0x[0-9a-f]+ is not in the symmetric heap
+ * dies: realloc_private | shmem_realloc\] 0x[0-9a-f]+ is not in the symmetric heap
+ * dies: dead_ctx | shmem_ctx_long_p\] context 0x[0-9a-f]+ does not exist
+ * dies: invalid_ctx | shmem_ctx_long_p\] the context is SHMEM_CTX_INVALID
+ * dies: ctx_options | shmem_ctx_create\] options 0x1000 hold unknown bits
+ * dies: dead_team | shmem_team_sync\] .*team
+ * dies: ctx_pe | shmem_ctx_long_p\] PE 1000 is out of range: the context's team has PEs 0 to
+ * dies: bad_cmp | shmem_long_wait_until\] comparison 77 is not one of SHMEM_CMP_
+ * dies: wait_private | shmem_long_wait_until\] address 0x[0-9a-f]+
+ * dies: bad_stride | shmem_long_iput\] stride dst is 0: it must be at least 1
+ * dies: bad_block_stride | shmem_long_ibput\] stride sst is 1: it must be at least 2
+ * dies: bad_signal_op | shmem_long_put_signal\] sig_op 9 is neither
+ * dies: bad_thread_level | shmem_init_thread\] thread level 17
+ * run: n=1,2 timeout=30
+ */
+#include "tap.h"
+
+#include <limits.h>
+
+static long global;
+static long *block;
+
+static void pe_high(void) { shmem_long_p(&global, 1, 1000); }
+static void pe_negative(void) { shmem_long_atomic_fetch_add(&global, 1, -1); }
+static void private_address(void)
+{
+    long on_stack = 0;
+
+    shmem_putmem(&on_stack, &global, 8, 0);
+}
+static void null_address(void) { shmem_getmem(&global, NULL, 8, 0); }
+static void past_heap(void) { shmem_putmem(block, block, (size_t)1 << 40, 0); }
+static void past_static(void) { shmem_putmem(&global, &global, (size_t)1 << 40, 0); }
+static void after_finalize(void)
+{
+    shmem_finalize();
+    shmem_barrier_all();
+}
+static void malloc_after_finalize(void)
+{
+    shmem_finalize();
+    shmem_malloc(8);
+}
+static void double_free(void)
+{
+    shmem_free(block);
+    shmem_free(block);
+}
+static void free_inside(void) { shmem_free((char *)block + 64); }
+static void free_private(void)
+{
+    void *p = malloc(8);
+
+    shmem_free(p);
+}
+static void realloc_private(void)
+{
+    void *p = malloc(8);
+
+    shmem_realloc(p, 16);
+}
+static void dead_ctx(void)
+{
+    shmem_ctx_t ctx;
+
+    shmem_ctx_create(0, &ctx);
+    shmem_ctx_destroy(ctx);
+    shmem_ctx_long_p(ctx, &global, 1, 0);
+}
+static void invalid_ctx(void) { shmem_ctx_long_p(SHMEM_CTX_INVALID, &global, 1, 0); }
+static void ctx_options(void)
+{
+    shmem_ctx_t ctx;
+
+    shmem_ctx_create(0x1000, &ctx);
+}
+static void dead_team(void)
+{
+    shmem_team_t team;
+
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    shmem_team_destroy(team);
+    shmem_team_sync(team);
+}
+static void ctx_pe(void)
+{
+    shmem_ctx_t ctx;
+
+    shmem_ctx_create(0, &ctx);
+    shmem_ctx_long_p(ctx, &global, 1, 1000);
+}
+static void bad_cmp(void) { shmem_long_wait_until(&global, 77, 0); }
+static void wait_private(void)
+{
+    long on_stack = 0;
+
+    shmem_long_wait_until(&on_stack, SHMEM_CMP_EQ, 0);
+}
+static void bad_stride(void) { shmem_long_iput(block, block, 0, 1, 2, 0); }
+static void bad_block_stride(void) { shmem_long_ibput(block, block, 2, 1, 2, 2, 0); }
+static void bad_signal_op(void)
+{
+    shmem_long_put_signal(block, block, 1, (uint64_t *)(block + 8), 1, 9, 0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+#define CASE(x) { #x, x }
+    CASE(pe_high), CASE(pe_negative), CASE(private_address), CASE(null_address), CASE(past_heap), CASE(past_static),
+    CASE(after_finalize), CASE(malloc_after_finalize), CASE(double_free), CASE(free_inside), CASE(free_private),
+    CASE(realloc_private), CASE(dead_ctx), CASE(invalid_ctx), CASE(ctx_options), CASE(dead_team), CASE(ctx_pe),
+    CASE(bad_cmp), CASE(wait_private), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
+#undef CASE
+};
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+
+    if (!strcmp(name, "before_init"))
+        return shmem_my_pe();
+    if (!strcmp(name, "put_before_init"))
+        shmem_long_p(&global, 1, 0);
+    if (!strcmp(name, "bad_thread_level"))
+        shmem_init_thread(17, NULL);
+    tap_init();
+    block = shmem_malloc(256);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (!strcmp(name, cases[i].name)) {
+            cases[i].run();
+            fprintf(stderr, "%s was let through\n", name);
+            return 0;
+        }
+    tap_ok(block != NULL, "without an argument nothing is misused");
+    return tap_done();
+}
