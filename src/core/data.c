@@ -9,7 +9,9 @@
  * A forked child gets its private copy of the data back: the parent copies in its fork handler, so the
  * child sees what fork promises, and the child's later stores do not reach the parent or any peer.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "data.h"
 
 #include "log.h"

@@ -5,7 +5,9 @@
  * A global exit marks the node's header, so that PEs that wait in the library leave by themselves with their
  * output flushed; then the launcher is told, which ends the ones that compute.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "exit.h"
 
 #include "check.h"

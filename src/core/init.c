@@ -5,7 +5,9 @@
  * A failure at stage k runs the undo of stages k-1 to 0.  Calls are counted: only the first init and the last finalize do
  * work, and the library can be brought up again afterwards.
  */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "init.h"
 
 #include "check.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c - exchanges cards and works out which PEs share this node.*/
+/* node.c - exchanges cards and works out which PEs share this node. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "node.h"
 
 #include "env.h"
 #include "log.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm.c - creates, hands over and maps the memory of a node. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "shm.h"
 
 #include "core/log.h"
