@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_fork.c - the PEs that oshrun forked on this host find each other in its memfd. */
+#include "config.h"
+
 #include "boot_kinds.h"
 #include "core/log.h"
 #include "fork_job.h"
@@ -9,6 +11,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,7 +273,7 @@ static int fork_allgather(struct shmemi_boot *boot, const void *mine, size_t len
     return 0;
 }
 
-static void fork_abort(struct shmemi_boot *boot, int code)
+static SHMEMI_NORETURN void fork_abort(struct shmemi_boot *boot, int code)
 {
     uint64_t nobody = 0;
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_single.c - a program started bare: a job of one PE. */
+#include "config.h"
+
 #include "boot_kinds.h"
+#include "core/compiler.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -30,7 +33,7 @@ static int single_allgather(struct shmemi_boot *boot, const void *mine, size_t l
     return 0;
 }
 
-static void single_abort(struct shmemi_boot *boot, int code)
+static SHMEMI_NORETURN void single_abort(struct shmemi_boot *boot, int code)
 {
     (void)boot;
     _exit(code);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bootstrap.c - picks the bootstrap from the environment and refuses N silent jobs of one. */
+#include "config.h"
+
 #include "bootstrap.h"
 
 #include "boot_kinds.h"
