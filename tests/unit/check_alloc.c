@@ -451,10 +451,10 @@ START_TEST(the_last_place_that_fits_is_found)
     struct shmemi_alloc *a;
     size_t hole[64], wall, last = 0;
 
-    /* 63 holes of 33 lines and one of 34 share a bin; the request needs 34. */
+    /* 63 holes of 64 lines and one of 65, the last in its list, share a bin. */
     ck_assert_int_eq(shmemi_alloc_create(MIB, PAGE, &a), 0);
     for (int i = 0; i < 64; i++) {
-        hole[i] = shmemi_alloc_get(a, (i == 0 ? 66 : 65) * GRANULE, 1);
+        hole[i] = shmemi_alloc_get(a, (i == 0 ? 65 : 64) * GRANULE, 1);
         ck_assert_uint_ne(shmemi_alloc_get(a, GRANULE, 1), SHMEMI_ALLOC_FAIL);
     }
     while ((wall = shmemi_alloc_get(a, GRANULE, 1)) != SHMEMI_ALLOC_FAIL)
@@ -462,8 +462,8 @@ START_TEST(the_last_place_that_fits_is_found)
     ck_assert_uint_gt(last, hole[63]);
     for (int i = 0; i < 64; i++)
         ck_assert_int_eq(shmemi_alloc_put(a, hole[i]), 0);
-    ck_assert_uint_eq(shmemi_alloc_get(a, 66 * GRANULE, 1), hole[0]);
-    ck_assert_uint_eq(shmemi_alloc_get(a, 66 * GRANULE, 1), SHMEMI_ALLOC_FAIL);
+    ck_assert_uint_eq(shmemi_alloc_get(a, 65 * GRANULE, 1), hole[0]);
+    ck_assert_uint_eq(shmemi_alloc_get(a, 65 * GRANULE, 1), SHMEMI_ALLOC_FAIL);
     shmemi_alloc_destroy(a);
 }
 END_TEST
