@@ -11,6 +11,8 @@
  * elements; a PE number counts from 0 in the team of the call's context or team
  * argument (the world team when there is none); an argument outside its range
  * ends the job with a message that names the PE, the call and the value.
+ *
+ * SHMEM_NO_GENERICS, defined before, leaves the type-generic macros out.
  */
 #ifndef SHMEM_H
 #define SHMEM_H
@@ -22,7 +24,7 @@
 #include <complex>
 #endif
 
-/* ---- Version (sections 6 and 9.1.9) ---- */
+/* ---- Version (sections 6, 9.1.11 and 9.1.12) ---- */
 
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
@@ -59,7 +61,7 @@ typedef struct shmemi_team_opaque *shmem_team_t;
 #define SHMEM_THREAD_SERIALIZED 2
 #define SHMEM_THREAD_MULTIPLE 3
 
-/* ---- Hints of shmem_malloc_with_hints (section 9.3.2): bits, combined with | ---- */
+/* ---- Hints of shmem_malloc_with_hints (section 9.3.5): bits, combined with | ---- */
 
 #define SHMEM_MALLOC_ATOMICS_REMOTE (1L << 0)
 #define SHMEM_MALLOC_SIGNAL_REMOTE (1L << 1)
@@ -79,7 +81,7 @@ typedef struct {
 #define SHMEM_CTX_PRIVATE (1L << 1)
 #define SHMEM_CTX_NOSTORE (1L << 2)
 
-/* ---- Sessions (section 9.13) ---- */
+/* ---- Sessions (section 9.9) ---- */
 
 typedef struct {
     size_t total_ops; /* most RMA calls in the session; default SIZE_MAX, "not said" */
@@ -95,7 +97,7 @@ typedef struct {
 #define SHMEM_SIGNAL_SET 0
 #define SHMEM_SIGNAL_ADD 1
 
-/* ---- Comparisons of the wait and test routines (section 9.10) ---- */
+/* ---- Comparisons of the wait and test routines (section 9.11) ---- */
 
 #define SHMEM_CMP_EQ 0
 #define SHMEM_CMP_NE 1
@@ -149,6 +151,23 @@ typedef std::complex<double> shmemi_complexd;
 #else
 typedef float _Complex shmemi_complexf;
 typedef double _Complex shmemi_complexd;
+#endif
+
+/* ---- Routines ---- */
+
+#define SHMEM_API extern
+#if defined(__GNUC__)
+#define SHMEM_NORETURN __attribute__((noreturn))
+#else
+#define SHMEM_NORETURN
+#endif
+
+#include <shmem/api.h>
+
+#ifdef __cplusplus
+#include <shmem/cxx.h>
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(SHMEM_NO_GENERICS)
+#include <shmem/generic.h>
 #endif
 
 #endif

@@ -27,6 +27,17 @@
     __attribute__((visibility("default"), weak, alias("p" #name))) ret name params; \
     ret p##name params
 
+/* The library defines functions whose names are also type-generic macros of shmem.h. */
+#define SHMEM_NO_GENERICS 1
+
+/* n elements of `size` bytes; SIZE_MAX, which every range check refuses, where that does not fit. */
+static inline size_t shmemi_bytes(size_t n, size_t size)
+{
+    size_t bytes;
+
+    return __builtin_mul_overflow(n, size, &bytes) ? SIZE_MAX : bytes;
+}
+
 static inline size_t shmemi_round_up(size_t n, size_t align)
 {
     return (n + align - 1) & ~(align - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * p2p.c - the engine behind every wait and test (specification 1.6, section 9.10).
+ * p2p.c - the engine behind every wait and test (specification 1.6, section 9.11).
  *
  * A word is read with acquire: what its writer had made visible before (put-with-signal, fence, an atomic) is then visible here.
  */
@@ -89,15 +89,18 @@ static void describe_word(const void *arg, char *buf, size_t len)
              readable(w->kind, load_key(w->kind, w->ivar)));
 }
 
-void shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)
+uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)
 {
     struct word word = { kind, ivar, cmp, load_key(kind, value) };
     struct shmemi_waiter w = SHMEMI_WAITER_FN(call, describe_word, &word);
 
+    uint64_t key;
+
     check_args(ivar, width(kind), cmp, call);
-    while (!holds(load_key(kind, ivar), cmp, word.value))
+    while (!holds(key = load_key(kind, ivar), cmp, word.value))
         shmemi_wait_step(&w);
     shmemi_wait_done(&w);
+    return key;
 }
 
 int shmemi_test(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)

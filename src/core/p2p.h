@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * p2p.h - wait and test on local symmetric words (specification 1.6, section 9.10).
+ * p2p.h - wait and test on local symmetric words (specification 1.6, section 9.11).
  *
  * One engine serves all types: a word's kind is its width and signedness.
  */
@@ -25,8 +25,11 @@ enum shmemi_kind {
 
 enum shmemi_set { SHMEMI_ALL, SHMEMI_ANY, SHMEMI_SOME };
 
-/* cmp is SHMEM_CMP_*; anything else ends the job. */
-void shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call);
+/*
+ * cmp is SHMEM_CMP_*; anything else ends the job.  The wait gives the word that ended it, which may have changed
+ * since; for an unsigned kind that is its value.
+ */
+uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call);
 int shmemi_test(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call);
 
 /*
