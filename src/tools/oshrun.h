@@ -47,16 +47,16 @@ struct osh_options {
     int n_launcher_args;
 };
 
-/* osh_args.c: fills `opt`; prints usage, help or errors and exits where that ends it. */
+/* oshrun_args.c: fills `opt`; prints usage, help or errors and exits where that ends it. */
 void osh_parse(struct osh_options *opt, int argc, char **argv);
 
-/* osh_launch.c: becomes mpirun or srun.  Comes back only with an exit status, when that failed. */
+/* oshrun_launch.c: becomes mpirun or srun.  Comes back only with an exit status, when that failed. */
 int osh_exec_launcher(const struct osh_options *opt);
 
-/* osh_fork.c: runs the job on this host.  Returns oshrun's exit status. */
+/* oshrun_fork.c: runs the job on this host.  Returns oshrun's exit status. */
 int osh_fork_run(const struct osh_options *opt);
 
-/* osh_util.c */
+/* oshrun_util.c */
 extern void (*osh_say_to)(const char *line, size_t len); /* NULL: stderr */
 void osh_say(const char *fmt, ...) SHMEMI_PRINTF(1, 2); /* "oshrun: ..." and a newline to stderr, in one write */
 SHMEMI_NORETURN void osh_die(int status, const char *fmt, ...) SHMEMI_PRINTF(2, 3);
@@ -65,7 +65,7 @@ void *osh_grow(void *old, size_t size);     /* the same for realloc, not zeroed 
 int64_t osh_now_ms(void);                   /* monotonic */
 void osh_append(char ***list, int *n, const char *text); /* keeps the list's end a NULL */
 
-/* osh_output.c: lines of the PEs to oshrun's stdout and stderr. */
+/* oshrun_output.c: lines of the PEs to oshrun's stdout and stderr. */
 struct osh_sink;
 
 struct osh_stream {

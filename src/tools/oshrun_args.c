@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* osh_args.c - oshrun's command line: its own options and those that scripts bring along from mpirun. */
+/* oshrun_args.c - oshrun's command line: its own options and those that scripts bring along from mpirun. */
 #include "config.h"
 
 #include "oshrun.h"

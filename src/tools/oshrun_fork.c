@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* osh_fork.c - minds the PEs of a job on this host: output, input, signals, failures, the end. */
+/* oshrun_fork.c - minds the PEs of a job on this host: output, input, signals, failures, the end. */
 #include "config.h"
 
-#include "osh_job.h"
+#include "oshrun_job.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* osh_job.h - the job of forked PEs: shared by the part that starts them and the part that minds them. */
+/* oshrun_job.h - the job of forked PEs: shared by the part that starts them and the part that minds them. */
 #ifndef OSH_JOB_H
 #define OSH_JOB_H
 
@@ -25,7 +25,7 @@ struct osh_job {
     void (*old_sigpipe)(int);
 };
 
-/* osh_spawn.c.  0 or -errno, logged. */
+/* oshrun_spawn.c.  0 or -errno, logged. */
 int osh_job_create(struct osh_job *job);
 int osh_spawn_pe(struct osh_job *job, int pe);
 /* A process that outlives a kill -9 of oshrun for long enough to end the PEs' process groups.  -1: none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* osh_launch.c - oshrun by way of mpirun or srun: says in their words what the user said in ours. */
+/* oshrun_launch.c - oshrun by way of mpirun or srun: says in their words what the user said in ours. */
 #include "config.h"
 
 #include "oshrun.h"

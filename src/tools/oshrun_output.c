@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * osh_output.c - forwards what the PEs write, by whole lines.
+ * oshrun_output.c - forwards what the PEs write, by whole lines.
  *
  * A line goes out when its newline has come.  A beginning that nothing follows is shown after a
  * moment when a person watches (a prompt on a terminal); if another PE writes before it

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* osh_spawn.c - makes the job's memory and starts the PEs, none of which outlives oshrun. */
+/* oshrun_spawn.c - makes the job's memory and starts the PEs, none of which outlives oshrun. */
 #include "config.h"
 
-#include "osh_job.h"
+#include "oshrun_job.h"
 
 #include <errno.h>
 #include <fcntl.h>

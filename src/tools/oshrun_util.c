@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* osh_util.c - oshrun's messages and memory. */
+/* oshrun_util.c - oshrun's messages and memory. */
 #include "config.h"
 
 #include "oshrun.h"
