@@ -246,7 +246,7 @@ static int parse_size(struct reader *r)
     return 0;
 }
 
-static int check_square(struct reader *r)
+static int check_square(struct reader *r, enum mtx_duplicates policy)
 {
     int64_t most;
 
@@ -255,7 +255,7 @@ static int check_square(struct reader *r)
     if (r->rows > MAX_N)
         return fail(r, "too many rows for this program: %lld, the limit is %d", (long long)r->rows, MAX_N);
     most = r->symmetric ? r->rows * (r->rows + 1) / 2 : r->rows * r->rows;
-    if (r->announced > most)
+    if (r->announced > most && policy == MTX_DUPLICATES_ERROR)
         return fail(r, "%lld entries do not fit into %lld rows%s: at most %lld", (long long)r->announced,
                     (long long)r->rows, r->symmetric ? " of a symmetric matrix" : "", (long long)most);
     return 0;
@@ -405,7 +405,7 @@ int mtx_read(const char *path, enum mtx_duplicates duplicates, struct mtx *out, 
     if (!status)
         status = parse_size(&r);
     if (!status)
-        status = check_square(&r);
+        status = check_square(&r, duplicates);
     if (!status)
         status = read_entries(&r);
     if (!status)
