@@ -11,9 +11,9 @@ extern const struct shmemi_boot_ops shmemi_boot_single;
 
 /*
  * The job size that a launcher's environment states, whatever the launcher: 0 when it states
- * none, else the size, with the variable's name in *var_out.
+ * none, else the size, with the variable's name in *var_out and whether this is its first process.
  */
-int shmemi_boot_env_size(const char **var_out);
+int shmemi_boot_env_size(const char **var_out, bool *first_out);
 
 /*
  * Writes "PE 1, PE 4 and 3 more" into buf: the PEs for which missing(arg, pe) is true.

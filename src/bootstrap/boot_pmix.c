@@ -23,11 +23,14 @@
 static int unusable(const char *why)
 {
     const char *var = NULL;
+    bool first = true;
 
-    if (shmemi_boot_env_size(&var) == 1) {
+    if (shmemi_boot_env_size(&var, &first) == 1) {
         shmemi_info("boot", "PMIX_NAMESPACE is set, but %s; %s=1, so a job of one PE needs none", why, var);
         return 0;
     }
+    if (!first)
+        return -ELIBACC; /* said by the first, for all */
     shmemi_err("boot",
                "PMIX_NAMESPACE=%s: a launcher offers PMIx, but %s; set MARROW_BOOTSTRAP=single if a job of one PE "
                "is wanted",
@@ -58,6 +61,7 @@ static struct {
 static void *library;      /* never closed: its threads may outlive us */
 static pmix_proc_t myself; /* as PMIx_Init gave it */
 static unsigned exchanges; /* of this process: makes each key fresh, also after another shmem_init */
+static pid_t joined_pid;   /* the process that called PMIx_Init; 0: none yet */
 
 static const char *load_api(void)
 {
@@ -175,30 +179,56 @@ static int get_job_size(int *out)
     return 0;
 }
 
-static int pmix_open(struct shmemi_boot *boot)
+/* A forked child that calls exit() has no part in it. */
+static void finalize_at_exit(void)
+{
+    if (joined_pid == getpid())
+        api.finalize(NULL, 0);
+    joined_pid = 0;
+}
+
+/*
+ * PMIx_Init is counted: MPI in the same process has its own.  Ours lasts until the process exits: where one
+ * PE calls PMIx_Finalize while another, already in its next shmem_init, fences, the fence fails.
+ */
+static int init_once(void)
 {
     pmix_status_t st;
+
+    if (joined_pid == getpid())
+        return 0;
+    st = api.init(&myself, NULL, 0);
+    if (st == PMIX_SUCCESS) {
+        joined_pid = getpid();
+        if (atexit(finalize_at_exit) == 0)
+            return 0;
+        joined_pid = 0;
+        api.finalize(NULL, 0);
+        return -ENOMEM;
+    }
+    /* PMIX_ERR_UNREACH leaves it initialised as a singleton, which is not what the environment says. */
+    if (st == PMIX_ERR_UNREACH)
+        api.finalize(NULL, 0);
+    shmemi_err("boot",
+               "PMIX_NAMESPACE=%s, but its PMIx server does not answer: %s (%d); was the variable inherited from "
+               "a job that is over?",
+               getenv("PMIX_NAMESPACE"), api.error_string(st), st);
+    return -ECONNREFUSED;
+}
+
+static int pmix_open(struct shmemi_boot *boot)
+{
     int rc;
 
     if (!library)
         return -ELIBACC; /* not reached: probe has loaded it */
-    st = api.init(&myself, NULL, 0); /* counted: MPI in the same process has its own */
-    if (st != PMIX_SUCCESS) {
-        /* PMIX_ERR_UNREACH leaves it initialised as a singleton, which is not what the environment says. */
-        if (st == PMIX_ERR_UNREACH)
-            api.finalize(NULL, 0);
-        shmemi_err("boot",
-                   "PMIX_NAMESPACE=%s, but its PMIx server does not answer: %s (%d); was the variable inherited from "
-                   "a job that is over?",
-                   getenv("PMIX_NAMESPACE"), api.error_string(st), st);
-        return -ECONNREFUSED;
-    }
-    rc = get_job_size(&boot->n_pes);
-    if (rc) {
-        api.finalize(NULL, 0);
+    rc = init_once();
+    if (rc == 0)
+        rc = get_job_size(&boot->n_pes);
+    if (rc)
         return rc;
-    }
     boot->pe = (int)myself.rank;
+    boot->leave_on_zero = getenv("SLURM_STEP_ID") != NULL;
     return 0; /* no key: a namespace's name is used again after a while */
 }
 
@@ -292,39 +322,63 @@ static bool pending_wait(struct pending *p, int timeout_ms, pmix_status_t *statu
     return done;
 }
 
-/* A fence that hung: which PEs' data has the server not seen?  Asks without waiting, two seconds in all. */
-static int did_not_put(const void *key, int pe)
-{
-    static struct timespec first; /* set by the first question, PE 0 */
-    struct pending *p = pending_new();
-    struct timespec t;
-    pmix_status_t st;
+#define ASKED_MAX 1024
+#define ASK_MS 2000
 
-    if (!p)
-        return 0;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    if (pe == 0)
-        first = t;
-    if (t.tv_sec - first.tv_sec >= 2) {
+struct absent {
+    int n;
+    bool here[ASKED_MAX]; /* PMIx has what it put, or we cannot tell */
+};
+
+/* A fence that hung: whose data can be had?  Asks for all at once; who has not put any does not answer. */
+static void ask_who_is_here(struct absent *a, const char *key)
+{
+    struct pending *asked[ASKED_MAX];
+    int left_ms = ASK_MS;
+
+    for (int pe = 0; pe < a->n; pe++) {
+        struct pending *p = asked[pe] = pending_new();
+        pmix_status_t st;
+
+        a->here[pe] = true;
+        if (!p)
+            continue;
+        fill_proc(&p->proc, (pmix_rank_t)pe);
+        snprintf(p->key, sizeof p->key, "%s", key);
+        st = api.get_nb(&p->proc, p->key, NULL, 0, on_value, p);
+        if (st == PMIX_SUCCESS)
+            continue;
+        a->here[pe] = st == PMIX_OPERATION_SUCCEEDED;
         pending_free(p);
-        return 0;
+        asked[pe] = NULL;
     }
-    fill_proc(&p->proc, (pmix_rank_t)pe);
-    fill_flag(&p->info, PMIX_IMMEDIATE);
-    snprintf(p->key, sizeof p->key, "%s", (const char *)key);
-    st = api.get_nb(&p->proc, p->key, &p->info, 1, on_value, p);
-    if (st != PMIX_SUCCESS) {
-        pending_free(p);
-        return st != PMIX_OPERATION_SUCCEEDED;
+    for (int pe = 0; pe < a->n; pe++) {
+        struct timespec from, to;
+        pmix_status_t st;
+
+        if (!asked[pe])
+            continue;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        a->here[pe] = pending_wait(asked[pe], left_ms > 1 ? left_ms : 1, &st) && st == PMIX_SUCCESS;
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        left_ms -= (int)((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000);
     }
-    return !pending_wait(p, 200, &st) || st != PMIX_SUCCESS;
+}
+
+static int is_absent(const void *arg, int pe)
+{
+    const struct absent *a = arg;
+
+    return pe < a->n && !a->here[pe];
 }
 
 static int report_timeout(struct shmemi_boot *boot, const char *key, int timeout_s)
 {
+    struct absent a = { .n = boot->n_pes < ASKED_MAX ? boot->n_pes : ASKED_MAX };
     char who[160];
 
-    if (shmemi_boot_name_missing(boot->n_pes, did_not_put, key, who, sizeof who) == 0)
+    ask_who_is_here(&a, key);
+    if (shmemi_boot_name_missing(boot->n_pes, is_absent, &a, who, sizeof who) == 0)
         snprintf(who, sizeof who, "some PE that PMIx does not name");
     shmemi_err("boot", "waited %d s in the start-up exchange for %s", timeout_s, who);
     return -ETIMEDOUT;
@@ -433,7 +487,9 @@ static SHMEMI_NORETURN void pmix_abort(struct shmemi_boot *boot, int code)
 {
     pthread_t watch;
 
-    (void)boot;
+    /* Slurm kills the step, which makes it a failure: every PE leaves by itself instead. */
+    if (code == 0 && boot->leave_on_zero)
+        _exit(0);
     if (pthread_create(&watch, NULL, abort_watch, (void *)(intptr_t)code) == 0)
         pthread_detach(watch);
     api.abort(code, "ended by the program", NULL, 0);
@@ -442,10 +498,7 @@ static SHMEMI_NORETURN void pmix_abort(struct shmemi_boot *boot, int code)
 
 static void pmix_close(struct shmemi_boot *boot)
 {
-    pmix_status_t st = api.finalize(NULL, 0);
-
-    if (st != PMIX_SUCCESS)
-        shmemi_warn("boot", "PMIx_Finalize on PE %d: %s (%d)", boot->pe, api.error_string(st), st);
+    (void)boot; /* finalize_at_exit() */
 }
 
 #else /* built without PMIx */

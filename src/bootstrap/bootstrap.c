@@ -20,32 +20,32 @@ static const struct shmemi_boot_ops *const kinds[] = {
 };
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
-/* Where launchers say how many processes they started.  `member` must be set too, where not NULL. */
+/* Where launchers say how many processes they started, and which of them this is. */
 static const struct {
-    const char *size, *member;
+    const char *size, *rank;
 } size_vars[] = {
-    /* Inside salloc or sbatch the size alone is set and says nothing about this process. */
-    { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
-    { "OMPI_COMM_WORLD_SIZE", NULL },
-    { "PMI_SIZE", NULL },
-    { "MV2_COMM_WORLD_SIZE", NULL },
+    { "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" }, /* salloc and sbatch set neither or one: no members of a step */
+    { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
+    { "PMI_SIZE", "PMI_RANK" },
+    { "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK" },
     { "FLUX_JOB_SIZE", "FLUX_TASK_RANK" },
 };
 
-int shmemi_boot_env_size(const char **var_out)
+int shmemi_boot_env_size(const char **var_out, bool *first_out)
 {
     for (size_t i = 0; i < sizeof size_vars / sizeof size_vars[0]; i++) {
-        const char *text = getenv(size_vars[i].size);
+        const char *text = getenv(size_vars[i].size), *rank = getenv(size_vars[i].rank);
         char *end;
         long n;
 
-        if (!text || (size_vars[i].member && !getenv(size_vars[i].member)))
+        if (!text || !rank)
             continue;
         errno = 0;
         n = strtol(text, &end, 10);
         if (errno || end == text || *end || n < 1 || n > INT32_MAX)
             continue;
         *var_out = size_vars[i].size;
+        *first_out = atoi(rank) == 0;
         return (int)n;
     }
     return 0;
@@ -73,10 +73,13 @@ int shmemi_boot_name_missing(int n_pes, int (*missing)(const void *arg, int pe),
 static int refuse_silent_single(void)
 {
     const char *var = NULL;
-    int n = shmemi_boot_env_size(&var);
+    bool first = true;
+    int n = shmemi_boot_env_size(&var, &first);
 
     if (n <= 1)
         return 0;
+    if (!first)
+        return -ENOTCONN; /* said by the first, for all */
     shmemi_err("boot",
                "%s=%d: a launcher started %d processes, but gives none of the ways to find each other that this "
                "library knows (PMIX_NAMESPACE is not set); start the program with %s, with oshrun, or set "

@@ -12,6 +12,7 @@
 #ifndef SHMEMI_BOOTSTRAP_H
 #define SHMEMI_BOOTSTRAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,7 +55,11 @@ struct shmemi_boot {
     int n_pes;
     uint64_t job_key[2]; /* same on all PEs of the job, unlike any other job's; all zero when the
                             launcher offers none and the cards must carry one */
-    void *priv;
+    /*
+     * abort(0) ends only the caller: this launcher counts PEs that it kills as a failure, so for
+     * shmem_global_exit(0) every PE must be told by core and _exit(0) by itself.
+     */
+    bool leave_on_zero;
 };
 
 /*

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GLOBAL_EXIT_MS 200   /* for the other PEs to see it and leave by themselves, their files flushed */
+#define GLOBAL_EXIT_MS 0     /* who calls shmem_global_exit has waited for the others to flush */
 #define KILL_AFTER_MS 2000   /* from SIGTERM to SIGKILL */
 #define SIGNALLED_MS 10000   /* from a SIGTERM or SIGHUP to oshrun to the end of the job */
 #define SECOND_INT_MS 2000   /* two SIGINT within this time end the job */
