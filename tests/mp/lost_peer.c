@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lost_peer.c - a PE that dies, leaves or never comes ends the wait of the others, with its number.
+ *
+ * dies: killed | PE 1
+ * dies: leaves | (waits for PE 1, which has exited without calling shmem_finalize|PE 1)
+ * dies: late | gave up after [0-9.]+ s waiting for .*PE 1
+ * dies: never_set | gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 1, which is 0 now
+ * run: n=2,3 launch=oshrun env=MARROW_TIMEOUT=4 timeout=30
+ */
+#include "tap.h"
+
+static long flag;
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+
+    tap_init();
+    if (!strcmp(name, "never_set"))
+        shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    if (*name && tap_me == 1) {
+        if (!strcmp(name, "killed"))
+            raise(SIGKILL);
+        if (!strcmp(name, "leaves"))
+            exit(0);
+        sleep(8);
+    }
+    shmem_barrier_all();
+    tap_ok(1, "nobody is lost");
+    return tap_done();
+}
