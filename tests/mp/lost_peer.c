@@ -21,7 +21,7 @@ int main(int argc, char **argv)
         shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
     if (*name && tap_me == 1) {
         if (!strcmp(name, "killed"))
-            raise(SIGKILL);
+            raise(SIGSEGV);
         if (!strcmp(name, "leaves"))
             exit(0);
         sleep(8);
