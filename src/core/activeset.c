@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * activeset.c - the deprecated collectives on active sets (specification 1.6, section 9.11).
+ *
+ * A set has no team, so its PEs meet through the caller's pSync array and copy from user memory to user memory.
+ * Elements of pSync in use; all are SHMEM_SYNC_VALUE again when a PE returns:
+ *
+ *     ARRIVED   on the first PE of the set: how many have come
+ *     STATE     on each PE: has entered; may go on
+ *     LENGTH    on each PE, in collect: bytes of its part
+ */
+#include "activeset.h"
+
+#include "rma.h"
+#include "shell.h"
+
+#include <stdio.h>
+
+#undef shmem_sync /* the type-generic macro of C11 */
+
+enum { ARRIVED, STATE, LENGTH, USED };
+
+#define ENTERED (SHMEM_SYNC_VALUE + 1)
+#define RELEASED (SHMEM_SYNC_VALUE + 2)
+
+_Static_assert(USED <= SHMEM_SYNC_SIZE, "pSync has room");
+
+static long *word(const struct shmemi_group *g, int member, int which)
+{
+    return shmemi_group_addr(g, member, &g->psync[which], sizeof(long));
+}
+
+/* ---- meeting ---- */
+
+static int absent(const void *arg)
+{
+    const struct shmemi_group *g = arg;
+
+    for (int i = 0; i < g->n_pes; i++)
+        if (i != g->my_pe && SHMEMI_LD_ACQ(word(g, i, STATE)) == SHMEM_SYNC_VALUE)
+            return g->start + i * g->stride;
+    return -1;
+}
+
+static void describe(const void *arg, char *buf, size_t len)
+{
+    const struct shmemi_group *g = arg;
+
+    snprintf(buf, len, "PE %d to enter (active set of %d PEs from PE %d on, stride %d)", absent(g), g->n_pes, g->start,
+             g->stride);
+}
+
+static void release_all(const struct shmemi_group *g)
+{
+    /* Nobody adds before it is released, and all are released below. */
+    SHMEMI_ST_RLX(word(g, 0, ARRIVED), SHMEM_SYNC_VALUE);
+    for (int i = 0; i < g->n_pes; i++) {
+        if (i == g->my_pe)
+            continue;
+        SHMEMI_ST_REL(word(g, i, STATE), RELEASED); /* pairs with shmemi_set_sync */
+        shmemi_wake_peer(shmemi.peers[g->start + i * g->stride].ctl);
+    }
+}
+
+/*
+ * The last to arrive releases the others.  Its addition acquires what they released with theirs, and its stores to
+ * their STATE hand all of that on.
+ */
+void shmemi_set_sync(const struct shmemi_group *g)
+{
+    struct shmemi_waiter w = SHMEMI_WAITER_FN(g->call, describe, g);
+    long *state = word(g, g->my_pe, STATE);
+
+    w.culprit = absent;
+    SHMEMI_ST_REL(state, ENTERED);
+    if (SHMEMI_ADD_ACQREL(word(g, 0, ARRIVED), 1L) + 1 == SHMEM_SYNC_VALUE + g->n_pes) {
+        release_all(g);
+    } else {
+        while (SHMEMI_LD_ACQ(state) != RELEASED)
+            shmemi_wait_step(&w);
+        shmemi_wait_done(&w);
+    }
+    SHMEMI_ST_RLX(state, SHMEM_SYNC_VALUE);
+}
+
+/* ---- arguments ---- */
+
+struct shmemi_group shmemi_set(int start, int log_stride, int size, long *psync, const char *call)
+{
+    struct shmemi_group g = { .n_pes = size, .start = start, .psync = psync, .call = call };
+    int distance = shmemi.my_pe - start;
+
+    shmemi_check_init(call);
+    if (start < 0 || log_stride < 0 || log_stride > 30 || size < 1 ||
+        start + ((long long)(size - 1) << log_stride) >= shmemi.n_pes)
+        shmemi_fatal(call, "active set PE_start %d, logPE_stride %d, PE_size %d does not lie within PE 0 to %d", start,
+                     log_stride, size, shmemi.n_pes - 1);
+    g.stride = 1 << log_stride;
+    g.my_pe = distance >> log_stride;
+    if (distance < 0 || distance % g.stride || g.my_pe >= size)
+        shmemi_fatal(call, "PE %d is not in the active set PE_start %d, logPE_stride %d, PE_size %d", shmemi.my_pe,
+                     start, log_stride, size);
+    shmemi_check_symmetric(psync, USED * sizeof(long), call);
+    return g;
+}
+
+/* ---- barrier and sync ---- */
+
+SHMEMI_SHELL(void, barrier, (int PE_start, int logPE_stride, int PE_size, long *pSync),
+             struct shmemi_group g = shmemi_set(PE_start, logPE_stride, PE_size, pSync, call);
+             shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+             shmemi_set_sync(&g);)
+
+SHMEMI_SHELL(void, sync, (int PE_start, int logPE_stride, int PE_size, long *pSync),
+             struct shmemi_group g = shmemi_set(PE_start, logPE_stride, PE_size, pSync, call);
+             shmemi_set_sync(&g);)
+
+/* ---- moving data ---- */
+
+void shmemi_set_broadcast(const struct shmemi_group *g, void *dest, const void *source, size_t len, int root)
+{
+    shmemi_check_root(root, g->n_pes, g->call);
+    if (g->my_pe != root)
+        shmemi_check_symmetric(dest, len, g->call);
+    else
+        shmemi_check_symmetric(source, len, g->call);
+    shmemi_bulk_broadcast(g, dest, source, len, root, false); /* the root's dest stays as it is */
+}
+
+void shmemi_set_fcollect(const struct shmemi_group *g, void *dest, const void *source, size_t len)
+{
+    shmemi_check_symmetric(source, len, g->call);
+    shmemi_check_symmetric(dest, shmemi_mul(len, (size_t)g->n_pes, g->call), g->call);
+    shmemi_bulk_fcollect(g, dest, source, len);
+}
+
+void shmemi_set_collect(const struct shmemi_group *g, void *dest, const void *source, size_t len)
+{
+    size_t at = 0;
+
+    shmemi_check_symmetric(source, len, g->call);
+    SHMEMI_ST_RLX(word(g, g->my_pe, LENGTH), (long)len);
+    shmemi_set_sync(g);
+    for (int i = 0; i < g->n_pes; i++) {
+        size_t part = (size_t)SHMEMI_LD_RLX(word(g, i, LENGTH));
+
+        if (part == 0)
+            continue;
+        shmemi_check_symmetric((char *)dest + at, part, g->call);
+        memcpy((char *)dest + at, shmemi_group_addr(g, i, source, part), part);
+        at += part;
+    }
+    shmemi_set_sync(g);
+    SHMEMI_ST_RLX(word(g, g->my_pe, LENGTH), SHMEM_SYNC_VALUE);
+}
+
+void shmemi_set_alltoalls(const struct shmemi_group *g, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                          size_t nelems, size_t elem)
+{
+    size_t n = shmemi_mul(nelems, (size_t)g->n_pes, g->call);
+
+    shmemi_check_symmetric(dest, shmemi_extent(n, dst, elem, g->call), g->call);
+    shmemi_check_symmetric(source, shmemi_extent(n, sst, elem, g->call), g->call);
+    shmemi_bulk_alltoalls(g, dest, source, dst, sst, nelems, elem);
+}
+
+void shmemi_set_reduce(const struct shmemi_group *g, void *dest, const void *source, int nreduce, size_t elem,
+                       shmemi_red_fn *kernel)
+{
+    size_t len;
+
+    if (nreduce < 0)
+        shmemi_fatal(g->call, "nreduce %d is negative", nreduce);
+    len = shmemi_mul((size_t)nreduce, elem, g->call);
+    shmemi_check_symmetric(dest, len, g->call);
+    shmemi_check_symmetric(source, len, g->call);
+    shmemi_bulk_reduce(g, dest, source, (size_t)nreduce, elem, kernel);
+}
