@@ -63,6 +63,8 @@ SHMEMI_SANITIZER([tsan], [thread], [])
 AS_IF([test "$enable_asan$enable_tsan" = yesyes],
     [AC_MSG_ERROR([--enable-asan and --enable-tsan exclude each other])])
 AS_IF([test -z "$shmemi_sanitizers"], [shmemi_sanitizers=none])
+SANITIZERS=`AS_ECHO(["$shmemi_sanitizers"]) | sed 's/^ //'`
+AC_SUBST([SANITIZERS])
 AC_SUBST([SANITIZE_FLAGS])
 AM_CONDITIONAL([SANITIZED], [test -n "$SANITIZE_FLAGS"])
 ])
