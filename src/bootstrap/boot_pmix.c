@@ -206,9 +206,7 @@ static int init_once(void)
         api.finalize(NULL, 0);
         return -ENOMEM;
     }
-    /* PMIX_ERR_UNREACH leaves it initialised as a singleton, which is not what the environment says. */
-    if (st == PMIX_ERR_UNREACH)
-        api.finalize(NULL, 0);
+    /* No PMIx_Finalize here: after PMIX_ERR_UNREACH, 4.2.2 crashes in it. */
     shmemi_err("boot",
                "PMIX_NAMESPACE=%s, but its PMIx server does not answer: %s (%d); was the variable inherited from "
                "a job that is over?",
@@ -323,7 +321,7 @@ static bool pending_wait(struct pending *p, int timeout_ms, pmix_status_t *statu
 }
 
 #define ASKED_MAX 1024
-#define ASK_MS 2000
+#define ASK_MS 1500
 
 struct absent {
     int n;

@@ -267,8 +267,8 @@ static int parse_program(struct osh_options *opt, int argc, char **argv, bool li
 
     while (words < argc && (literal || strcmp(argv[words], ":")))
         osh_append(&app->argv, &n, argv[words++]);
-    if (words < argc)
-        words++; /* the colon */
+    if (words < argc && ++words == argc) /* the colon */
+        usage("%s", "no program given after the last :");
     return words;
 }
 

@@ -7,7 +7,7 @@
  *   never     PE ends with CODE and does not join; the others wait for it
  *   inside    PE joins, then ends with CODE before the exchange
  *   killed    PE joins, then gets SIGKILL before the exchange
- *   late      PE comes 3 s late to an exchange that waits 1 s
+ *   late      PE comes 8 s late to an exchange that waits 1 s
  *   abort     after an exchange PE ends the job with CODE; the others sleep
  *   leave     PE 1 of an exchange leaves the job, sleeps, and ends well
  *   time      PE 0 prints the microseconds of open plus one exchange, the slowest PE's
@@ -147,7 +147,7 @@ static void misbehave(const char *mode, int code)
     if (strcmp(mode, "killed") == 0)
         kill(getpid(), SIGKILL);
     if (strcmp(mode, "late") == 0)
-        sleep(3);
+        sleep(8);
     if (strcmp(mode, "abort") == 0)
         boot.ops->abort(&boot, code);
 }

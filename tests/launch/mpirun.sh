@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# mpirun.sh - under mpirun, started plainly and through oshrun: exchange, failures, global exit.
+set -u
+. "${top_srcdir:?}/tests/launch/lib.sh"
+[ "${MPIRUN:-no}" != no ] || skip_all "no mpirun"
+[ "${MARROW_HAVE_PMIX:-yes}" = yes ] || skip_all "built without PMIx"
+command -v mpirun > /dev/null || skip_all "no mpirun in PATH"
+plain=("$MPIRUN" --bind-to none --oversubscribe)
+[ "$(id -u)" != 0 ] || plain+=(--allow-run-as-root)
+
+go 60 "${plain[@]}" -n 2 true
+[ "$status" = 0 ] || skip_all "mpirun does not run here"
+
+for n in 1 2 3 4 8; do
+    go 60 "${plain[@]}" -n $n "$job" exchange
+    expect 0 "" "$n PEs exchange"
+    holds "$n PEs say so" grep -qx "exchanged $n by pmix key 0" "$dir/out"
+done
+go 60 "$oshrun" --launcher mpirun -n 3 "$job" exchange
+holds "through oshrun" grep -qx "exchanged 3 by pmix key 0" "$dir/out"
+go 60 env MARROW_LAUNCHER=mpirun "$oshrun" -np 2 --oversubscribe --mca btl self,vader -x FOO=bar --wdir "$dir" \
+    sh -c 'echo $FOO $PWD'
+holds "its options arrive" test "$(sort -u "$dir/out")" = "bar $dir"
+go 60 "$oshrun" --launcher mpirun -n 1 "$job" exchange : -n 2 "$job" exchange
+holds "several programs" grep -qx "exchanged 3 by pmix key 0" "$dir/out"
+go 60 "$oshrun" --launcher mpirun -n 1 "$oshrun" -n 2 "$job" exchange
+holds "oshrun inside mpirun" grep -qx "exchanged 2 by fork key 1" "$dir/out"
+go 60 "$oshrun" -n 1 "${plain[@]}" -n 2 "$job" exchange
+holds "mpirun inside oshrun" grep -qx "exchanged 2 by pmix key 0" "$dir/out"
+go 60 "$oshrun" --launcher mpirun --show -n 2 --launcher-args '--display-map -v' prog arg
+holds "--show" grep -Eqx "mpirun .*--oversubscribe .*--display-map -v -n 2 prog arg" "$dir/out"
+go 60 env PATH="$dir" "$oshrun" --launcher mpirun -n 2 "$job" exchange
+expect 127 "cannot execute the launcher mpirun: No such file" "no mpirun"
+
+go 60 env PMIX_NAMESPACE=gone PMIX_RANK=0 "$job" exchange
+expect 3 "PMIX_NAMESPACE=gone, but its PMIx server does not answer" "a PMIx server that is gone is named"
+
+for code in 0 9; do
+    go 60 "${plain[@]}" -n 3 "$job" abort 1 $code
+    holds "abort $code" test "$status" = $code
+    holds "and soon" test "$took" -lt 15000
+done
+go 60 "${plain[@]}" -n 3 "$job" killed 1
+holds "a killed PE" test "$status" = 137
+go 60 "${plain[@]}" -n 3 "$job" late 1
+expect 8 "waited 1 s in the start-up exchange for PE 1$" "a late PE is named"
+go 60 "${plain[@]}" -n 3 "$job" leave 1
+expect 0 "" "PEs may end at different times"
+go 60 "${plain[@]}" -n 3 "$job" inside 1 5
+holds "a PE that fails inside init" test "$status" = 5
+done_testing
