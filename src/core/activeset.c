@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * activeset.c - the deprecated collectives on active sets (specification 1.6, section 9.11).
+ * activeset.c - the deprecated collectives on active sets (specification 1.6, section 9.10).
  *
  * A set has no team, so its PEs meet through the caller's pSync array and copy from user memory to user memory.
  * Elements of pSync in use; all are SHMEM_SYNC_VALUE again when a PE returns:

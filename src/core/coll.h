@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll.h - untyped collectives (specification 1.6, section 9.11); the typed routines are shells around these.
+ * coll.h - untyped collectives (specification 1.6, section 9.10); the typed routines are shells around these.
  *
  * Three sizes, chosen alike by all members:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lock.c - distributed locks (specification 1.6, section 9.12): a queue of PEs in the user's one long.
+ * lock.c - distributed locks (specification 1.6, section 9.13): a queue of PEs in the user's one long.
  *
  * The long is two 32-bit words.  TAIL, on the lock's home PE only, is the last PE of the queue plus 1,
  * or 0 when the lock is free.  NODE, on each PE, is that PE's place in the queue:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scan.c - inclusive and exclusive prefix sums over a team (specification 1.6, section 9.11). */
+/* scan.c - inclusive and exclusive prefix sums over a team (specification 1.6, section 9.10). */
 #include "reduce.h"
 
 #define CHUNK_BYTES 4096

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* typed_coll.c - the collectives of every type and size (specification 1.6, section 9.11): shells only. */
+/* typed_coll.c - the collectives of every type and size (specification 1.6, section 9.10): shells only. */
 #include "activeset.h"
 #include "coll.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* typed_reduce.c - the reductions and scans of every type (specification 1.6, section 9.11): shells only. */
+/* typed_reduce.c - the reductions and scans of every type (specification 1.6, section 9.10): shells only. */
 #include "activeset.h"
 #include "reduce.h"
 
