@@ -6,19 +6,20 @@ set -u
 build=${top_builddir:?} src=${top_srcdir:?}
 work=$(mktemp -d "${TMPDIR:-/tmp}/marrow-install.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-points=0
+points=0 failed=0
 
 # point NAME COMMAND...: passes when the command does; its output goes before a failure.
 point() {
     local name=$1
     shift
     points=$((points + 1))
-    if timeout -k 5 200 "$@" > "$work/out" 2>&1 < /dev/null; then
+    if "$@" > "$work/out" 2>&1 < /dev/null; then
         echo "ok $points - $name"
     else
         echo "# status $?: $*"
         sed 's/^/# /' "$work/out"
         echo "not ok $points - $name"
+        failed=1
     fi
 }
 
@@ -90,17 +91,11 @@ int main(void)
     return strcmp(TEXT, "a b'c$d*\\") != 0;
 }
 END
-point "quotes survive" "$bin/oshcc" "-DTEXT=\"a b'c\$d*\\\\\\\\\"" "$work/quote.c" -o "$work/quote"
+point "quotes survive" "$bin/oshcc" "-DTEXT=\"a b'c\$d*\\\\\"" "$work/quote.c" -o "$work/quote"
 point "and the program runs bare" holds "a b'c" "$work/quote"
 cp "$work/quote.c" "$work/quote.cc"
-point "oshc++" "$bin/oshc++" "-DTEXT=\"a b'c\$d*\\\\\\\\\"" "$work/quote.cc" -o "$work/quote++"
+point "oshc++" "$bin/oshc++" "-DTEXT=\"a b'c\$d*\\\\\"" "$work/quote.cc" -o "$work/quote++"
 point "oshrun -np 2" "$bin/oshrun" -np 2 "$work/quote++"
-
-mkdir "$work/try"
-point "the installed examples compile" make -C "$work/try" -f "$tree/share/marrow/examples/Makefile" OSHCC="'$bin/oshcc'"
-point "cg solves the installed matrix" holds "the same" "$bin/oshrun" -n 4 "$work/try/cg" --check \
-    "$tree/share/marrow/examples/data/poisson2d-32.mtx"
-point "it uses the moved library" holds "libmarrow.so.0 => $lib/libmarrow.so.0" ldd "$work/try/cg"
 
 point "shmem-info" "$bin/shmem-info"
 point "shmem-info knows the moved prefix" is "$tree" "$bin/shmem-info" --path=prefix
@@ -113,9 +108,15 @@ for v in $(sed -n 's/^SHMEMI_ENV([a-z_]*, \(SPEC\|OWN\), "\([A-Z_]*\)".*/\1_\2/p
     point "shmem-info lists $v" grep -q "^  $v " "$work/env"
 done
 
-# pkg-config and CMake, from a path without blanks.
+# make, pkg-config and CMake, from a path without blanks.
 mv "$tree" "$work/tree"
 lib=$work/tree${lib#"$tree"}
+tree=$work/tree bin=$work/tree/bin
+mkdir "$work/try"
+point "the installed examples compile" make -C "$work/try" -f "$tree/share/marrow/examples/Makefile" OSHCC="$bin/oshcc"
+point "cg solves the installed matrix" holds "the same" "$bin/oshrun" -n 4 "$work/try/cg" --check \
+    "$tree/share/marrow/examples/data/poisson2d-32.mtx"
+point "it uses the moved library" holds "libmarrow.so.0 => $lib/libmarrow.so.0" ldd "$work/try/cg"
 if command -v pkg-config > /dev/null; then
     export PKG_CONFIG_PATH=$lib/pkgconfig
     # shellcheck disable=SC2016
@@ -147,3 +148,4 @@ point "make uninstall" bash -c 'installed uninstall'
 find "$work/stage" ! -type d > "$work/left"
 point "nothing is left" bash -c '! [ -s "$0" ] || { cat "$0"; false; }' "$work/left"
 echo "1..$points"
+exit "$failed"

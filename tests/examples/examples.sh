@@ -9,7 +9,7 @@ oshrun=$build/src/tools/oshrun
 work=$(mktemp -d "${TMPDIR:-/tmp}/marrow-examples.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 seconds=$((60 * ${MARROW_TEST_SCALE:-1}))
-points=0
+points=0 failed=0
 
 # verdict STATUS NAME: one TAP line; the output of a failed run goes before it.
 verdict() {
@@ -19,6 +19,7 @@ verdict() {
     else
         sed 's/^/# /' "$work/out"
         echo "not ok $points - $2"
+        failed=1
     fi
 }
 
@@ -140,3 +141,4 @@ for p in hello ring isort heat2d cg gen-matrix; do
     good oshrun 1 "^usage: " "$ex/$p" --help
 done
 echo "1..$points"
+exit "$failed"

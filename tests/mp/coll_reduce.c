@@ -9,7 +9,7 @@
 
 #include <complex.h>
 #include <stdint.h>
-#include <types_x.h>
+#include "types_x.h"
 
 #define MOST (72 * 1024) /* bytes of an array */
 
