@@ -25,8 +25,8 @@
  * different PEs write lie on different cache lines.
  */
 struct shmemi_pe_ctl {
-    /* A PE that sleeps counts itself here; who stores to its memory looks at it (wait.h). */
-    SHMEMI_ALIGNED_LINE uint32_t sleepers;
+    /* What its sleeping threads wait for: bits of enum shmemi_asleep, for who stores to its memory (wait.h). */
+    SHMEMI_ALIGNED_LINE uint32_t asleep;
     SHMEMI_ALIGNED_LINE uint32_t wake_seq; /* futex word: bumped to wake the sleepers */
     SHMEMI_ALIGNED_LINE uint32_t phase;    /* enum shmemi_pe_phase, written by its owner */
     int32_t pid;                           /* in the owner's pid namespace */

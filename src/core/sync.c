@@ -93,7 +93,7 @@ static bool last_of(struct shmemi_arrivals *a, unsigned size)
 void shmemi_wake_members(const struct shmemi_team *t)
 {
     for (int i = 0; i < t->n_pes; i++)
-        shmemi_wake_peer(shmemi.peers[shmemi_team_world_pe(t, i)].ctl);
+        shmemi_wake_peer_sync(shmemi.peers[shmemi_team_world_pe(t, i)].ctl);
 }
 
 static void tree_arrive(const struct shmemi_team *t, uint64_t epoch)

@@ -95,7 +95,7 @@ int shmemi_awaited_culprit(const void *arg);
 
 #define SHMEMI_WAITER_EPOCH(call_, awaited_)                                                    \
     { .call = (call_), .describe = shmemi_awaited_describe, .culprit = shmemi_awaited_culprit, \
-      .arg = (awaited_) }
+      .arg = (awaited_), .sync = true }
 
 /* One word or two of payload are the common case and go without a library call. */
 SHMEMI_INLINE void shmemi_copy_small(void *to, const void *from, size_t len)
@@ -116,7 +116,7 @@ SHMEMI_INLINE void shmemi_line_post(const struct shmemi_team *t, uint64_t epoch,
 
     shmemi_copy_small(line->data, data, len);
     SHMEMI_ST_REL(&line->epoch, epoch); /* pairs with shmemi_line_wait */
-    shmemi_wake_peer(t->coll->ctls[member]);
+    shmemi_wake_peer_sync(t->coll->ctls[member]);
 }
 
 /* Flat teams: the line of `member`, once it has entered `epoch`. */

@@ -6,6 +6,8 @@
 #include "exit.h"
 #include "log.h"
 
+#include <shmem.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -18,6 +20,7 @@
 
 #define MS 1000000ull
 #define YIELD_NS (1 * MS)        /* of yielding before the first sleep */
+#define WOKEN_YIELD_NS (50000ull) /* of yielding after a wake for something else */
 #define NAP_NS (2 * MS)          /* longest sleep that a store outside the library can cost */
 #define LONG_NAP_NS (10 * MS)    /* the same for a PE that has slept for a second */
 #define CHECK_NS (20 * MS)       /* between looks for a job that ends and for dead peers */
@@ -31,23 +34,28 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void futex_wait(uint32_t *word, uint32_t seen, uint64_t ns)
+/* True unless the time ran out: somebody has stored, or a signal came. */
+static bool futex_wait(uint32_t *word, uint32_t seen, uint64_t ns)
 {
     struct timespec t = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
 
-    /* EAGAIN, EINTR and ETIMEDOUT all mean: look again. */
-    syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
+    return syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0) == 0 || errno != ETIMEDOUT;
 }
 
 void shmemi_wake(struct shmemi_pe_ctl *ctl)
 {
+    /* Cleared before the bump: a sleeper that announces itself after its load of wake_seq
+     * and is cleared here finds the word changed, or is on the queue and woken. */
+    SHMEMI_ST_RLX(&ctl->asleep, 0);
     SHMEMI_ADD_ACQREL(&ctl->wake_seq, 1u);
     syscall(SYS_futex, &ctl->wake_seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void shmemi_wait_withdraw(struct shmemi_waiter *w)
 {
-    SHMEMI_ADD_ACQREL(&shmemi.my_ctl->sleepers, (uint32_t)-1);
+    /* With several threads the bit may be another one's: it stays and costs one needless wake. */
+    if (shmemi.thread_level < SHMEM_THREAD_MULTIPLE)
+        SHMEMI_ST_RLX(&shmemi.my_ctl->asleep, 0);
     w->announced = false;
 }
 
@@ -132,21 +140,25 @@ static void report(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-static void sleep_once(struct shmemi_waiter *w)
+static void announce(struct shmemi_waiter *w)
 {
-    uint64_t now;
-
-    if (!w->announced) {
-        /* The caller polls once more between this and the sleep: who stores after that poll either
-         * sees the count and bumps wake_seq, or the nap ends by itself. */
-        w->seq = SHMEMI_LD_ACQ(&shmemi.my_ctl->wake_seq);
-        SHMEMI_ADD_ACQREL(&shmemi.my_ctl->sleepers, 1u);
-        w->announced = true;
-        return;
-    }
-    now = now_ns();
-    futex_wait(&shmemi.my_ctl->wake_seq, w->seq, now - w->start_ns > 1000 * MS ? LONG_NAP_NS : NAP_NS);
+    /* The caller polls once more between this and the nap: who stores after that poll either
+     * sees the bit and bumps wake_seq, or the nap ends by itself. */
     w->seq = SHMEMI_LD_ACQ(&shmemi.my_ctl->wake_seq);
+    SHMEMI_OR_ACQREL(&shmemi.my_ctl->asleep, (uint32_t)(w->sync ? SHMEMI_ASLEEP_SYNC : SHMEMI_ASLEEP_DATA));
+    w->announced = true;
+}
+
+static void nap(struct shmemi_waiter *w)
+{
+    uint64_t now = now_ns();
+
+    if (futex_wait(&shmemi.my_ctl->wake_seq, w->seq, now - w->start_ns > 1000 * MS ? LONG_NAP_NS : NAP_NS)) {
+        /* More stores are likely: stay awake a little, so that they need not wake. */
+        w->sleeping = false;
+        w->nap_from_ns = now_ns() + WOKEN_YIELD_NS;
+    }
+    w->announced = false;
     if (now - w->check_ns < CHECK_NS)
         return;
     w->check_ns = now;
@@ -157,13 +169,17 @@ static void sleep_once(struct shmemi_waiter *w)
 
 void shmemi_wait_slow(struct shmemi_waiter *w)
 {
-    if (!w->start_ns)
+    if (!w->start_ns) {
         w->start_ns = w->report_ns = w->check_ns = now_ns();
+        w->nap_from_ns = w->start_ns + YIELD_NS;
+    }
     if (!w->sleeping) {
         sched_yield();
-        if (++w->yields % 4 == 0 && now_ns() - w->start_ns > YIELD_NS)
+        if (++w->yields % 4 == 0 && now_ns() > w->nap_from_ns)
             w->sleeping = true;
-        return;
+    } else if (!w->announced) {
+        announce(w);
+    } else {
+        nap(w);
     }
-    sleep_once(w);
 }

@@ -8,10 +8,16 @@
  *     shmemi_wait_done(&w);
  *
  * A step spins `shmemi.spin_limit` times (none to speak of when PEs outnumber CPUs),
- * then yields for about a millisecond, then sleeps on the PE's futex word.  Who stores
- * to a peer's memory calls shmemi_wake_peer(); it costs one load of a line that is
- * rarely written.  The sleep is timed, so a store that came by another way (a user's own
- * store through shmem_ptr) or that raced with falling asleep is seen 2 ms later at most.
+ * then yields for about a millisecond, then sleeps on the PE's futex word.
+ *
+ * A sleeper says in my_ctl->asleep what it waits for: user data, or the library's own
+ * sync lines.  Who stores to a peer's memory calls shmemi_wake_peer(), or shmemi_wake_peer_sync() after a sync
+ * line; it costs one load of a line that is rarely written.  So a stream of puts to a
+ * PE that sleeps in a barrier wakes nobody; and since the waker clears the
+ * bits, a stream to a PE that waits for data makes one system call a nap, not one a put.
+ * Naps are timed, so a store that came by another way (a user's own store through
+ * shmem_ptr) or that raced with falling asleep is seen 2 ms later at most.
+ *
  * The slow path also looks for a job that is ending, for dead peers, and for the
  * hang report (MARROW_HANG_REPORT, MARROW_TIMEOUT).
  */
@@ -19,6 +25,8 @@
 #define SHMEMI_WAIT_H
 
 #include "state.h"
+
+enum shmemi_asleep { SHMEMI_ASLEEP_DATA = 1, SHMEMI_ASLEEP_SYNC = 2 };
 
 struct shmemi_waiter {
     const char *call; /* public name of the routine */
@@ -29,9 +37,11 @@ struct shmemi_waiter {
     int (*culprit)(const void *arg);
     const void *arg;
     unsigned polls, yields;
+    bool sync;      /* waits for sync lines, not for user data */
     bool sleeping;  /* the time for yielding is over */
-    bool announced; /* counted in my_ctl->sleepers */
+    bool announced; /* in my_ctl->asleep, for the nap to come */
     uint32_t seq;   /* wake_seq before the last poll */
+    uint64_t nap_from_ns; /* yields until then */
     uint64_t start_ns, report_ns, check_ns, lost_ns;
 };
 
@@ -63,7 +73,14 @@ SHMEMI_INLINE void shmemi_wait_done(struct shmemi_waiter *w)
 /* After a store to memory of a PE of this node that somebody may sleep on. */
 SHMEMI_INLINE void shmemi_wake_peer(struct shmemi_pe_ctl *ctl)
 {
-    if (shmemi_unlikely(SHMEMI_LD_RLX(&ctl->sleepers) != 0))
+    if (shmemi_unlikely(SHMEMI_LD_RLX(&ctl->asleep) & SHMEMI_ASLEEP_DATA))
+        shmemi_wake(ctl);
+}
+
+/* After a store to a sync line.  Wakes every sleeper: they share the futex word. */
+SHMEMI_INLINE void shmemi_wake_peer_sync(struct shmemi_pe_ctl *ctl)
+{
+    if (shmemi_unlikely(SHMEMI_LD_RLX(&ctl->asleep) != 0))
         shmemi_wake(ctl);
 }
 
