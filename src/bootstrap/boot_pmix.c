@@ -75,7 +75,7 @@ static const char *load_api(void)
     /* A copy that the program or MPI has loaded already is found by its soname and used. */
     lib = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
 #ifdef SHMEMI_PMIX_LIBDIR
-    if (!lib && SHMEMI_PMIX_LIBDIR[0])
+    if (!lib)
         lib = dlopen(SHMEMI_PMIX_LIBDIR "/libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
 #endif
     if (!lib) {
@@ -179,6 +179,40 @@ static int get_job_size(int *out)
     return 0;
 }
 
+static void on_registered(pmix_status_t status, size_t id, void *arg)
+{
+    (void)status, (void)id, (void)arg;
+}
+
+/*
+ * The server on this host is gone: the launcher was killed.  Nobody will end this process then, and a peer may be
+ * gone too.  Runs in a thread of PMIx.
+ */
+static void on_lost_server(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t n_info,
+                           pmix_info_t *results, size_t n_results, pmix_event_notification_cbfunc_fn_t done,
+                           void *done_arg)
+{
+    (void)id, (void)source, (void)info, (void)n_info, (void)results, (void)n_results;
+    if (joined_pid == getpid()) {
+        shmemi_err("boot", "the launcher has gone (%s): PE %u ends", api.error_string(status), myself.rank);
+        _exit(1);
+    }
+    if (done)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, done_arg);
+}
+
+static void watch_server(void)
+{
+    pmix_status_t code = PMIX_ERR_LOST_CONNECTION;
+    __typeof__(PMIx_Register_event_handler) *watch;
+    void *f = dlsym(library, "PMIx_Register_event_handler");
+
+    if (!f)
+        return;
+    memcpy(&watch, &f, sizeof f);
+    watch(&code, 1, NULL, 0, on_lost_server, on_registered, NULL);
+}
+
 /* A forked child that calls exit() has no part in it. */
 static void finalize_at_exit(void)
 {
@@ -200,8 +234,10 @@ static int init_once(void)
     st = api.init(&myself, NULL, 0);
     if (st == PMIX_SUCCESS) {
         joined_pid = getpid();
-        if (atexit(finalize_at_exit) == 0)
+        if (atexit(finalize_at_exit) == 0) {
+            watch_server();
             return 0;
+        }
         joined_pid = 0;
         api.finalize(NULL, 0);
         return -ENOMEM;

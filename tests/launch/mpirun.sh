@@ -49,4 +49,10 @@ go 60 "${plain[@]}" -n 3 "$job" leave 1
 expect 0 "" "PEs may end at different times"
 go 60 "${plain[@]}" -n 3 "$job" inside 1 5
 holds "a PE that fails inside init" test "$status" = 5
+"${plain[@]}" -n 2 "$job" sleep 0 30 > "$dir/out" 2> "$dir/err" < /dev/null &
+pid=$!
+within 30 grep -q joined "$dir/out"
+kill -KILL $pid
+{ wait $pid; } 2> /dev/null
+holds "kill -9 of mpirun leaves no PE" within 10 nobody_runs "boot_job sleep 0 30"
 done_testing
