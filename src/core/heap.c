@@ -142,7 +142,8 @@ SHMEMI_API(void *, shmem_malloc_with_hints, (size_t size, long hints))
 SHMEMI_API(void *, shmem_align, (size_t alignment, size_t size))
 {
     shmemi_check_init("shmem_align");
-    if (alignment == 0 || (alignment & (alignment - 1)) || alignment % sizeof(void *))
+    /* Less than a pointer's is undefined by the specification; other libraries take any power of two, and so do old codes. */
+    if (alignment == 0 || (alignment & (alignment - 1)))
         return NULL;
     if (alignment < SHMEMI_ALLOC_MIN_ALIGN)
         alignment = SHMEMI_ALLOC_MIN_ALIGN;
