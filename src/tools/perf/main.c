@@ -105,23 +105,25 @@ static void run_all(double init_ns)
 
 int main(int argc, char **argv)
 {
-    int rc = perf_parse(argc, argv, &perf.opt);
-    double start;
+    double init_ns = perf_now();
+    int rc;
 
-    if (rc)
-        return rc - 1;
-    start = perf_now();
     shmem_init();
-    start = perf_now() - start;
+    init_ns = perf_now() - init_ns;
     perf.me = shmem_my_pe();
     perf.n_pes = shmem_n_pes();
     perf.peer = perf.n_pes > 1 ? 1 : 0;
+    rc = perf_parse(argc, argv, &perf.opt);
+    if (rc) {
+        shmem_finalize();
+        return rc - 1;
+    }
     if (perf.opt.pin)
         pin();
     perf.clock_ns = perf_clock_overhead();
     if (buffers_open())
         shmem_global_exit(EXIT_FAILURE);
-    run_all(start);
+    run_all(init_ns);
     shmem_finalize();
     return EXIT_SUCCESS;
 }

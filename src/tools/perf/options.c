@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.c - the command line of shmem-perf. */
+/* options.c - the command line of shmem-perf.  All PEs parse it, PE 0 says what is wrong with it. */
 #include "perf.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,10 +94,30 @@ static const char *unknown_test(const char *list)
     }
 }
 
-static int bad(const char *what, const char *value)
+__attribute__((format(printf, 1, 2))) static int bad(const char *fmt, ...)
 {
-    fprintf(stderr, "shmem-perf: bad value for %s: \"%s\"\n", what, value);
+    va_list ap;
+
+    if (perf.me == 0) {
+        fputs("shmem-perf: ", stderr);
+        va_start(ap, fmt);
+        vfprintf(stderr, fmt, ap);
+        va_end(ap);
+        fputc('\n', stderr);
+    }
     return 1 + EXIT_FAILURE;
+}
+
+static int bad_value(const char *option, const char *value)
+{
+    return bad("bad value for %s: \"%s\"", option, value);
+}
+
+static int help(FILE *to, int status)
+{
+    if (perf.me == 0)
+        usage(to);
+    return 1 + status;
 }
 
 static int take(int c, const char *arg, struct perf_options *o)
@@ -108,23 +129,23 @@ static int take(int c, const char *arg, struct perf_options *o)
     case 't':
         o->tests = arg;
         if (unknown_test(arg))
-            return bad("--tests", unknown_test(arg));
+            return bad_value("--tests", unknown_test(arg));
         return 0;
-    case 'm': return parse_size(arg, &o->min_bytes) ? bad("--min", arg) : 0;
-    case 'M': return parse_size(arg, &o->max_bytes) ? bad("--max", arg) : 0;
+    case 'm': return parse_size(arg, &o->min_bytes) ? bad_value("--min", arg) : 0;
+    case 'M': return parse_size(arg, &o->max_bytes) ? bad_value("--max", arg) : 0;
     case 'i':
         if (parse_size(arg, &n) || n > 100000000)
-            return bad("--iters", arg);
+            return bad_value("--iters", arg);
         o->iters = (long)n;
         return 0;
     case 's':
         o->seconds = strtod(arg, &end);
-        return end == arg || *end || !(o->seconds > 0 && o->seconds < 1e6) ? bad("--seconds", arg) : 0;
+        return end == arg || *end || !(o->seconds > 0 && o->seconds < 1e6) ? bad_value("--seconds", arg) : 0;
     case 'p': o->pin = true; return 0;
     case 'c': o->format = PERF_CSV; return 0;
     case 'j': o->format = PERF_JSON; return 0;
-    case 'h': usage(stdout); return 1 + EXIT_SUCCESS;
-    default: usage(stderr); return 1 + EXIT_FAILURE;
+    case 'h': return help(stdout, EXIT_SUCCESS);
+    default: return help(stderr, EXIT_FAILURE);
     }
 }
 
@@ -140,18 +161,15 @@ int perf_parse(int argc, char **argv, struct perf_options *out)
     int c, rc;
 
     *out = (struct perf_options){ .min_bytes = 8, .max_bytes = 4 << 20, .iters = 100000, .seconds = 0.1 };
+    opterr = perf.me == 0;
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
         rc = take(c, optarg, out);
         if (rc)
             return rc;
     }
-    if (optind < argc) {
-        fprintf(stderr, "shmem-perf: unexpected argument \"%s\"\n", argv[optind]);
-        return 1 + EXIT_FAILURE;
-    }
-    if (out->max_bytes < 8 || out->min_bytes > out->max_bytes) {
-        fprintf(stderr, "shmem-perf: no size lies between --min %zu and --max %zu\n", out->min_bytes, out->max_bytes);
-        return 1 + EXIT_FAILURE;
-    }
+    if (optind < argc)
+        return bad("unexpected argument \"%s\"", argv[optind]);
+    if (out->max_bytes < 8 || out->min_bytes > out->max_bytes)
+        return bad("no size lies between --min %zu and --max %zu", out->min_bytes, out->max_bytes);
     return 0;
 }
