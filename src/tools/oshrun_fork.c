@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define FINALIZED_MS 1000 /* for the others, when one fails after shmem_finalize */
 #define GLOBAL_EXIT_MS 0     /* who calls shmem_global_exit has waited for the others to flush */
 #define KILL_AFTER_MS 2000   /* from SIGTERM to SIGKILL */
 #define SIGNALLED_MS 10000   /* from a SIGTERM or SIGHUP to oshrun to the end of the job */
@@ -124,7 +125,8 @@ static void report_failure(int pe, const siginfo_t *info)
             report_exec(p, error);
         else
             osh_say("PE %d (pid %d, %s) exited with status %d", pe, (int)p->pid, p->app->argv[0], info->si_status);
-        end_job(info->si_status, 0);
+        /* After shmem_finalize nobody waits for it, and the others are likely about to end too. */
+        end_job(info->si_status, job.shared->slots[pe].state == SHMEMI_FORK_LEFT ? FINALIZED_MS : 0);
         return;
     }
     if (info->si_status != user_signal)

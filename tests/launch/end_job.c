@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * end_job.c - how a job of the whole library ends: what end.sh starts.
+ *
+ * Usage: end_job HOW CODE WHAT
+ *   HOW   what PE 1 (or the only PE) does: global (shmem_global_exit), exit, _exit, kill, return
+ *   CODE  its status
+ *   WHAT  what the others do meanwhile: barrier, compute, sleep
+ * Each PE first writes "PE n was here" to stdout and leaves "kept n" in the buffer of ./kept.n.
+ */
+#include <shmem.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void be_busy(const char *what)
+{
+    static volatile unsigned long work;
+
+    if (strcmp(what, "barrier") == 0)
+        shmem_barrier_all();
+    else if (strcmp(what, "compute") == 0)
+        for (;;)
+            work++;
+    else
+        for (;;)
+            sleep(1);
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "return", *what = argc > 3 ? argv[3] : "barrier";
+    int code = argc > 2 ? atoi(argv[2]) : 0, me;
+    char name[32];
+    FILE *kept;
+
+    alarm(60);
+    shmem_init();
+    me = shmem_my_pe();
+    snprintf(name, sizeof name, "kept.%d", me);
+    kept = fopen(name, "w");
+    if (!kept)
+        shmem_global_exit(99);
+    fprintf(kept, "kept %d\n", me);
+    printf("PE %d was here\n", me);
+    shmem_barrier_all();
+    if (me != (shmem_n_pes() > 1) && strcmp(how, "return"))
+        be_busy(what);
+    usleep(200000); /* the others are in it by now */
+    if (strcmp(how, "global") == 0)
+        shmem_global_exit(code);
+    if (strcmp(how, "exit") == 0)
+        exit(code);
+    if (strcmp(how, "_exit") == 0)
+        _exit(code);
+    if (strcmp(how, "kill") == 0)
+        kill(getpid(), SIGSEGV);
+    shmem_finalize();
+    fclose(kept);
+    return code;
+}
