@@ -3,11 +3,15 @@
 #
 #   awk -v out=KIND -f gen-api.awk types.tab api.tab plain.tab
 #
-# KIND: header (shmem/api.h), exthdr (shmem/apix.h), pshmem (pshmem.h), generic (shmem/generic.h), types (types_x.h),
-# list (NAME KIND PAGE of each routine), pages (the page names), man with -v manpage=NAME, -v version=V and -v date=DATE (one page),
-# alias (ALIAS PAGE of each further page name), table (an array of all routines), calls (a call of each typed routine),
-# gencalls (a call of each generic with each type).
-# POSIX awk; tried with mawk, gawk and busybox.
+# KIND   header    shmem/api.h            exthdr    shmem/apix.h
+#        pshmem    pshmem.h               generic   shmem/generic.h
+#        types     types_x.h              list      NAME KIND PAGE of each routine
+#        pages     names of the pages     alias     ALIAS PAGE of each further name of a page
+#        table     ROUTINE(...) of each   calls     CALL(...) of each typed and sized routine
+#        gencalls  CALL(...) of each generic with each of its types
+#        man       all pages, each after a line `.\" page NAME`; takes -v version=V -v date=DATE
+#
+# POSIX awk: tested with mawk, gawk, busybox and the original awk.
 
 BEGIN { classes = "raebslmpofwdc"; bits[1] = 8; bits[2] = 16; bits[3] = 32; bits[4] = 64; bits[5] = 128 }
 
@@ -93,20 +97,20 @@ function more(    s, w) {
     else die("text without a key")
 }
 
-function api_row(    head, proto, n, f, i, k) {
+function api_row(    head, decl, n, f, i, k) {
     key = ""
     if (!page) die("routine before the first page")
     k = index($0, " : ")
-    head = substr($0, 1, k - 1); proto = substr($0, k + 3)
+    head = substr($0, 1, k - 1); decl = substr($0, k + 3)
     n = split(head, f, " ")
     rcls[++nr] = f[1]; rpage[nr] = page; rfile[nr] = nfile
     rwhere[nr] = FILENAME ":" FNR
     for (i = 2; i <= n; i++) flag(nr, f[i])
-    if (proto !~ /^[a-z][A-Za-z0-9_%]*( \*| )[a-z_][A-Za-z0-9_%]*\(.*\)$/ && proto !~ /^%T [a-z_][A-Za-z0-9_%]*\(.*\)$/)
-        die("not a prototype: " proto)
-    k = index(proto, "(")
-    rargs[nr] = substr(proto, k + 1, length(proto) - k - 1)
-    head = substr(proto, 1, k - 1)
+    if (decl !~ /^[a-z][A-Za-z0-9_%]*( \*| )[a-z_][A-Za-z0-9_%]*\(.*\)$/ && decl !~ /^%T [a-z_][A-Za-z0-9_%]*\(.*\)$/)
+        die("not a prototype: " decl)
+    k = index(decl, "(")
+    rargs[nr] = substr(decl, k + 1, length(decl) - k - 1)
+    head = substr(decl, 1, k - 1)
     match(head, /[A-Za-z0-9_%]+$/)
     rname[nr] = substr(head, RSTART); rres[nr] = substr(head, 1, RSTART - 1)
     check_row(nr)
@@ -295,6 +299,8 @@ function pshmem(    r, i, ctx) {
 }
 
 # The associations of a _Generic list: fundamental types, then exact-width ones where the class has no plain int.
+# The inner default is for types that the outer list takes (a list that is not chosen must still be valid); a type
+# that neither has ends as a call of 0, an error.
 function assoc(r, ctx, sel, pad,    i, t, s, has_int, second) {
     s = ""; second = ""
     for (i = 1; i <= variants(r); i++) if (tname[var[r, i]] == "int") has_int = 1
@@ -303,7 +309,7 @@ function assoc(r, ctx, sel, pad,    i, t, s, has_int, second) {
         if (index(tclass[t], "g")) s = s (s == "" ? "" : ", \\\n" pad) ctype[t] ": " full(r, i, ctx)
         else if (!has_int && index(tclass[t], "h")) second = second (second == "" ? "" : ", \\\n" pad) ctype[t] ": " full(r, i, ctx)
     }
-    if (second != "") s = s ", \\\n" pad "default: _Generic(" sel ", \\\n" pad second ")"
+    if (second != "") s = s ", \\\n" pad "default: _Generic(" sel ", \\\n" pad second ", \\\n" pad "default: 0)"
     return s
 }
 
@@ -311,7 +317,7 @@ function generics(    r, k, sel, pad) {
     banner("generic.h - the type-generic names of C11; included by shmem.h.")
     print "#ifndef SHMEM_GENERIC_H\n#define SHMEM_GENERIC_H\n"
     print "/*\n * The type that the first array (or word) points to chooses the routine; a leading shmem_ctx_t chooses the"
-    print " * shmem_ctx_ form.  Arguments are evaluated once.\n */"
+    print " * shmem_ctx_ form.  Arguments are evaluated once.\n * A compound literal with commas stands in parentheses: ((long[]){1, 2}).\n */"
     print "#define SHMEMI_ARG1(a, ...) (a)\n#define SHMEMI_ARG2(a, b, ...) (b)"
     print "/* The first argument that is no context. */"
     print "#define SHMEMI_FIRST(...) \\\n    _Generic(SHMEMI_ARG1(__VA_ARGS__), \\\n        shmem_ctx_t: SHMEMI_ARG2(__VA_ARGS__), \\\n        default: SHMEMI_ARG1(__VA_ARGS__))"
@@ -572,6 +578,6 @@ END {
     else if (out == "table") table()
     else if (out == "calls") calls(0)
     else if (out == "gencalls") calls(1)
-    else if (out == "man" && (manpage in prow)) man_page(prow[manpage])
-    else { printf "gen-api: unknown out=%s manpage=%s\n", out, manpage > "/dev/stderr"; exit 1 }
+    else if (out == "man") { for (i = 1; i <= np; i++) { print ".\\\" page " pname[i]; man_page(i) } }
+    else { printf "gen-api: unknown out=%s\n", out > "/dev/stderr"; exit 1 }
 }

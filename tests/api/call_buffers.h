@@ -5,7 +5,7 @@
 
 #include <shmem.h>
 
-#define BUFFER __attribute__((aligned(64))) static char
+#define BUFFER __attribute__((aligned(64), unused)) static char
 
 BUFFER buf_dest[256];
 BUFFER buf_source[256];

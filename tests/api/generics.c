@@ -38,7 +38,7 @@ static void shapes(int peer)
     shmem_barrier_all();
     tap_check_eq(*seen, 8);
     tap_check_eq(evaluated, 1);
-    shmem_put(other, (const long[]){ 1, 2 }, 2, peer);
+    shmem_put(other, ((const long[]){ 1, 2 }), 2, peer);
     shmem_barrier_all();
     tap_check(other[0] == 1 && other[1] == 2);
     shmem_put(ctx, other, list, sizeof list / sizeof *list, peer);
