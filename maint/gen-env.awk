@@ -45,15 +45,19 @@ END {
     printf ".TH SHMEM_ENV 7 \"%s\" \"Marrow %s\" \"OpenSHMEM 1.6\"\n", date, version
     print ".SH NAME\nshmem_env \\- environment variables of Marrow"
     print ".SH DESCRIPTION"
-    print "The variables are read when the library is initialised; the PEs of a job should agree on them."
-    print "Those of the specification, SHMEM_, may also be spelt SMA_ (deprecated); where both are set, SHMEM_ wins."
+    print "The variables are read when the library is initialised."
+    print "The PEs of a job should agree on them."
+    print "Those of the specification, SHMEM_, may also be spelt SMA_ (deprecated);"
+    print "where both are set, SHMEM_ wins."
     print ".PP"
     print "A flag is on when it is set, but for 0, no, false, off and the empty string."
-    print "A size is a number, which may have a fraction, with k, m, g or t behind it for the powers of 1024."
+    print "A size is a number, which may have a fraction, with k, m, g or t behind it"
+    print "for the powers of 1024."
     print "Seconds may have a fraction; 0 turns a limit off."
     print "A value that does not parse ends the job with a message."
     for (i = 1; i <= ngroups; i++)
         printf ".SS %s\n%s", toupper(substr(groups[i], 1, 1)) substr(groups[i], 2), rows[groups[i]]
     print ".SH \"SEE ALSO\"\n.BR shmem_init (3),\n.BR shmem_malloc (3)"
-    print ".PP\nSHMEM_INFO=1 in the environment of a program prints this list with the values in force."
+    print ".PP\nSHMEM_INFO=1 in the environment of a program prints this list"
+    print "with the values in force."
 }
