@@ -17,9 +17,12 @@
 #include "wait.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,6 +68,7 @@ static bool announce_end(int code)
     shmemi.node->exit_code = code;
     shmemi.node->ending_pe = shmemi.my_pe;
     SHMEMI_ST_REL(&shmemi.node->ending, 2u); /* pairs with the acquire in shmemi_exit_if_ending */
+    syscall(SYS_futex, &shmemi.node->ending, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); /* the listeners */
     for (int i = 0; i < shmemi.n_local; i++)
         shmemi_wake(shmemi.peers[shmemi.local_pes[i]].ctl);
     return true;
@@ -95,11 +99,15 @@ void shmemi_end_job(int code)
     tell_launcher(code);
 }
 
-/* This PE has nothing more to say: wait for the launcher's signal. */
+/* This PE has nothing more to say: wait for the launcher's signal, or go where the launcher sends none. */
 SHMEMI_NORETURN static void leave(int code)
 {
     fflush(NULL);
     SHMEMI_ST_REL(&shmemi.my_ctl->phase, SHMEMI_PE_EXITED);
+    if (code == 0 && shmemi.boot.leave_on_zero) {
+        shmemi.boot.ops->close(&shmemi.boot);
+        _exit(0);
+    }
     for (int ms = 0; ms < KILL_MS; ms += STEP_MS)
         nap();
     _exit(code);
@@ -109,6 +117,48 @@ void shmemi_exit_if_ending(void)
 {
     if (shmemi.node && SHMEMI_LD_ACQ(&shmemi.node->ending) == 2u && shmemi.node->ending_pe != shmemi.my_pe)
         leave(shmemi.node->exit_code);
+}
+
+/*
+ * Slurm counts a PE that it had to kill as failed, so under srun shmem_global_exit(0) needs every PE to end by itself,
+ * also one that computes: there, and only there, a thread listens for the end.
+ */
+static struct {
+    pthread_t thread;
+    bool running;
+    uint32_t stop;
+} listener;
+
+static void *listen_for_end(void *arg)
+{
+    (void)arg;
+    while (!SHMEMI_LD_ACQ(&listener.stop)) {
+        struct timespec t = { .tv_sec = 1 };
+        uint32_t seen = SHMEMI_LD_ACQ(&shmemi.node->ending);
+
+        shmemi_exit_if_ending();
+        syscall(SYS_futex, &shmemi.node->ending, FUTEX_WAIT, seen, &t, NULL, 0);
+    }
+    return NULL;
+}
+
+static int listener_start(void)
+{
+    if (!shmemi.boot.leave_on_zero)
+        return 0;
+    SHMEMI_ST_REL(&listener.stop, 0u);
+    listener.running = pthread_create(&listener.thread, NULL, listen_for_end, NULL) == 0;
+    return listener.running ? 0 : -EAGAIN;
+}
+
+void shmemi_exit_unwatch(void)
+{
+    if (!listener.running)
+        return;
+    SHMEMI_ST_REL(&listener.stop, 1u);
+    syscall(SYS_futex, &shmemi.node->ending, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    pthread_join(listener.thread, NULL);
+    listener.running = false;
 }
 
 /* Last step of shmem_global_exit, after the program's own exit handlers. */
@@ -149,7 +199,7 @@ int shmemi_exit_watch(void)
     if (!watch.installed && on_exit(at_exit, NULL))
         return -ENOMEM;
     watch.installed = true;
-    return 0;
+    return listener_start();
 }
 
 void shmemi_exit_finalizes(void)

@@ -11,8 +11,9 @@ SHMEMI_COLD SHMEMI_NORETURN void shmemi_end_job(int code);
 /* Called by waiting PEs: leaves with the job's status if another PE has asked for the end. */
 SHMEMI_COLD void shmemi_exit_if_ending(void);
 
-/* Installs, once a process, the handler that notices exit(). */
+/* Installs, once a process, the handler that notices exit(); under srun also a listener for the others' end. */
 int shmemi_exit_watch(void);
+void shmemi_exit_unwatch(void);
 
 /* From now on exit() finalizes the library (start_pes has no finalize of its own). */
 void shmemi_exit_finalizes(void);

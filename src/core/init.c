@@ -228,7 +228,7 @@ static const struct stage {
     { "heap", shmemi_heap_init, shmemi_heap_fini },
     { "teams", shmemi_teams_init, shmemi_teams_fini },
     { "contexts", shmemi_ctxs_init, shmemi_ctxs_fini },
-    { "exit watch", shmemi_exit_watch, NULL },
+    { "exit watch", shmemi_exit_watch, shmemi_exit_unwatch },
 };
 
 #define N_STAGES ((int)(sizeof stages / sizeof stages[0]))
@@ -236,8 +236,7 @@ static const struct stage {
 static void run_down(int from)
 {
     for (int i = from; i >= 0; i--)
-        if (stages[i].down)
-            stages[i].down();
+        stages[i].down();
 }
 
 static int run_up(void)
