@@ -103,7 +103,7 @@ void shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t 
         shmemi_check_symmetric(source, len, call);
     if (t->coll->flat && len <= SHMEMI_LINE_BYTES) {
         line_broadcast(t, dest, source, len, root, call);
-    } else if (len <= SHMEMI_STAGE_MAX) {
+    } else if (len <= t->coll->stage_max) {
         stage_broadcast(t, dest, source, len, root, call);
     } else {
         struct shmemi_group g = shmemi_group_of(t, call);
@@ -126,7 +126,7 @@ void shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t l
     }
     shmemi_check_symmetric(dest, total, call);
     shmemi_check_symmetric(source, len, call);
-    if (len > SHMEMI_STAGE_MAX) {
+    if (len > t->coll->stage_max) {
         struct shmemi_group g = shmemi_group_of(t, call);
 
         shmemi_bulk_fcollect(&g, dest, source, len);
@@ -163,7 +163,7 @@ void shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t le
     shmemi_check_symmetric(source, len, call);
     if (len <= sizeof mine.data)
         shmemi_copy(mine.data, source, len);
-    else if (len <= SHMEMI_STAGE_MAX) {
+    else if (len <= t->coll->stage_max) {
         /* Before exchange_begin, but it may be written only once the last operation is settled. */
         if (t->coll->settled < t->coll->epoch)
             shmemi_settle(t, t->coll->epoch, call);
@@ -174,7 +174,7 @@ void shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t le
         const struct part *p = shmemi_exchange_from(&x, i);
         const void *from = p->data;
 
-        if (p->len > SHMEMI_STAGE_MAX) {
+        if (p->len > t->coll->stage_max) {
             from = shmemi_remote(source, p->len, shmemi_team_world_pe(t, i), call);
             bulk = true;
         } else if (p->len > sizeof p->data) {
@@ -265,7 +265,7 @@ void shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff
     shmemi_check_symmetric(source, source_len, call);
     if (t->coll->flat && len <= SHMEMI_LINE_BYTES) {
         line_alltoall(t, &b, call);
-    } else if (n * elem <= SHMEMI_STAGE_MAX) {
+    } else if (n * elem <= t->coll->stage_max) {
         stage_alltoall(t, &b, call);
     } else {
         struct shmemi_group g = shmemi_group_of(t, call);

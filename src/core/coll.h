@@ -5,7 +5,7 @@
  * Three sizes, chosen alike by all members:
  *
  *     line    up to 56 bytes in a flat team travel in the cache line that says "I have come"
- *     stage   up to SHMEMI_STAGE_MAX bytes are copied to this PE's block, one arrival, and read from there
+ *     stage   up to the team's stage_max bytes are copied to this PE's block, one arrival, and read from there
  *     bulk    the members meet, read one another's user memory, and meet again (coll_bulk.c)
  *
  * The active-set forms, which have no team, are always bulk and meet through the user's pSync.
@@ -15,8 +15,6 @@
 
 #include "check.h"
 #include "sync.h"
-
-#define SHMEMI_STAGE_MAX 8192
 
 /* ---- collectives of a team; sizes are in bytes ---- */
 
@@ -98,7 +96,7 @@ struct shmemi_exchange {
     struct shmemi_waiter waiter;
 };
 
-/* Gives `len` <= SHMEMI_STAGE_MAX bytes to the others. */
+/* Gives `len` <= SHMEMI_STAGE_BYTES bytes to the others. */
 SHMEMI_INLINE void shmemi_exchange_begin(struct shmemi_exchange *x, struct shmemi_team *t, const void *source,
                                          size_t len, const char *call)
 {

@@ -60,7 +60,7 @@ void shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nre
     }
     shmemi_check_symmetric(dest, len, call);
     shmemi_check_symmetric(source, len, call);
-    if (len > SHMEMI_STAGE_MAX) {
+    if (len > t->coll->stage_max) {
         struct shmemi_group g = shmemi_group_of(t, call);
 
         shmemi_bulk_reduce(&g, dest, source, nreduce, elem, kernel);

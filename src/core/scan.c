@@ -53,7 +53,7 @@ void shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelem
     }
     shmemi_check_symmetric(dest, len, call);
     shmemi_check_symmetric(source, len, call);
-    if (len > SHMEMI_STAGE_MAX) {
+    if (len > t->coll->stage_max) {
         struct shmemi_group g = shmemi_group_of(t, call);
 
         bulk_scan(&g, dest, source, nelems, elem, inclusive, kernel);

@@ -9,12 +9,24 @@
 #define RADIX 16
 #define COUNT_MASK 0xffffu
 
+/*
+ * Largest data that goes through the stage.  It costs the transfer of every line twice, against a second meeting for
+ * data that is fetched in place: 0.1 microseconds where each PE has a CPU, a turn on the CPU where they share.
+ */
+#define STAGE_ALONE 1024
+#define STAGE_CROWDED 8192
+
+/* Flat teams where PEs share CPUs: n stores and n polls cost more there than one addition and one poll. */
+#define FLAT_CROWDED 2
+
 void shmemi_sync_setup(struct shmemi_team *t, uint64_t epoch)
 {
     struct shmemi_team_coll *c = t->coll;
+    bool crowded = shmemi.n_local > shmemi.n_cpus; /* the same on all PEs of a node */
 
     c->epoch = c->settled = epoch;
-    c->flat = t->n_pes <= SHMEMI_FLAT_MAX;
+    c->flat = t->n_pes <= (crowded ? FLAT_CROWDED : SHMEMI_FLAT_MAX);
+    c->stage_max = crowded ? STAGE_CROWDED : STAGE_ALONE;
     c->mine = shmemi_team_block(shmemi_team_world_pe(t, t->my_pe), t->slot);
     for (int i = 0; c->flat && i < t->n_pes; i++) {
         int pe = shmemi_team_world_pe(t, i);

@@ -20,8 +20,8 @@
  * before everything after this PE's settle: that is shmem_sync.  The barrier adds quiet.
  *
  * Small teams are flat: each PE stores its epoch, and up to 56 bytes of data, into a line
- * of its own in each member's block, so a member polls only its own memory.  Larger
- * ones count in a tree of radix 16 where the last to arrive climbs, which costs no PE a second turn
+ * of its own in each member's block, so a member polls only its own memory.  Larger ones, and those whose PEs share
+ * CPUs, count in a tree of radix 16 where the last to arrive climbs, which costs no PE a second turn
  * on its CPU; all poll one release word.
  *
  * Epochs only grow, over teams too: a new team in an old slot starts above every epoch that its
@@ -68,6 +68,7 @@ struct shmemi_team_coll {
     uint64_t epoch;   /* of the last operation begun */
     uint64_t settled; /* all have entered up to this one */
     bool flat;
+    size_t stage_max; /* above this, data is better fetched from user memory between two meetings */
     struct shmemi_block *mine;
     /* flat teams only: by member */
     struct shmemi_block *blocks[SHMEMI_FLAT_MAX];
