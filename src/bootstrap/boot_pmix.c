@@ -521,12 +521,13 @@ static SHMEMI_NORETURN void pmix_abort(struct shmemi_boot *boot, int code)
 {
     pthread_t watch;
 
-    /* Slurm kills the step, which makes it a failure: every PE leaves by itself instead. */
-    if (code == 0 && boot->leave_on_zero)
-        _exit(0);
     if (pthread_create(&watch, NULL, abort_watch, (void *)(intptr_t)code) == 0)
         pthread_detach(watch);
-    api.abort(code, "ended by the program", NULL, 0);
+    /* Slurm kills the step and so makes it a failure, also when a PE ends that has not said goodbye. */
+    if (code == 0 && boot->leave_on_zero)
+        api.finalize(NULL, 0);
+    else
+        api.abort(code, "ended by the program", NULL, 0);
     _exit(code);
 }
 

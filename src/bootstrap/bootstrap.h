@@ -57,7 +57,7 @@ struct shmemi_boot {
                             launcher offers none and the cards must carry one */
     /*
      * abort(0) ends only the caller: this launcher counts PEs that it kills as a failure, so for
-     * shmem_global_exit(0) every PE must be told by core and _exit(0) by itself.
+     * shmem_global_exit(0) every PE must be told by core and call abort(0) itself.
      */
     bool leave_on_zero;
 };

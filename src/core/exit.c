@@ -20,6 +20,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -28,6 +29,7 @@
 
 #define STEP_MS 2
 #define LEAVE_MS 250  /* for the other PEs of the node to flush and say so */
+#define FLUSH_S 2     /* for a PE that computes, to flush, where it must end by itself */
 #define KILL_MS 5000  /* for the launcher to end a PE that has flushed */
 
 static struct {
@@ -104,10 +106,8 @@ SHMEMI_NORETURN static void leave(int code)
 {
     fflush(NULL);
     SHMEMI_ST_REL(&shmemi.my_ctl->phase, SHMEMI_PE_EXITED);
-    if (code == 0 && shmemi.boot.leave_on_zero) {
-        shmemi.boot.ops->close(&shmemi.boot);
-        _exit(0);
-    }
+    if (code == 0 && shmemi.boot.leave_on_zero)
+        tell_launcher(0); /* no signal will come */
     for (int ms = 0; ms < KILL_MS; ms += STEP_MS)
         nap();
     _exit(code);
@@ -129,13 +129,27 @@ static struct {
     uint32_t stop;
 } listener;
 
+/* The program may hold a stream's lock for long, as in a read from a terminal: then its files stay unflushed. */
+static void *flush_no_longer(void *arg)
+{
+    struct timespec t = { .tv_sec = FLUSH_S };
+
+    nanosleep(&t, NULL);
+    tell_launcher(0);
+    return arg;
+}
+
 static void *listen_for_end(void *arg)
 {
+    pthread_t killer;
+
     (void)arg;
     while (!SHMEMI_LD_ACQ(&listener.stop)) {
         struct timespec t = { .tv_sec = 1 };
         uint32_t seen = SHMEMI_LD_ACQ(&shmemi.node->ending);
 
+        if (seen == 2u && shmemi.node->ending_pe != shmemi.my_pe && shmemi.node->exit_code == 0)
+            pthread_create(&killer, NULL, flush_no_longer, NULL);
         shmemi_exit_if_ending();
         syscall(SYS_futex, &shmemi.node->ending, FUTEX_WAIT, seen, &t, NULL, 0);
     }
@@ -144,10 +158,15 @@ static void *listen_for_end(void *arg)
 
 static int listener_start(void)
 {
+    sigset_t all, old;
+
     if (!shmemi.boot.leave_on_zero)
         return 0;
     SHMEMI_ST_REL(&listener.stop, 0u);
+    sigfillset(&all); /* the program's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     listener.running = pthread_create(&listener.thread, NULL, listen_for_end, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return listener.running ? 0 : -EAGAIN;
 }
 

@@ -273,6 +273,8 @@ int shmemi_shm_map(struct shmemi_shm *shm)
         munmap(base, shm->total);
         return rc;
     }
+    /* A crash would write all heaps of the node, untouched pages too, which takes a minute and more memory than there is. */
+    madvise(base, shm->total, MADV_DONTDUMP);
     madvise(base, shm->total, MADV_HUGEPAGE); /* a wish: the kernel may not do it for shared memory */
     shm->base = base;
     return 0;
