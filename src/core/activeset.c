@@ -8,6 +8,10 @@
  *     ARRIVED   on the first PE of the set: how many have come
  *     STATE     on each PE: has entered; may go on
  *     LENGTH    on each PE, in collect: bytes of its part
+ *     FROM + i  on each PE of a small set: meetings that member i has come to and this PE has not finished
+ *
+ * A PE that is ahead may enter the next meeting on the same pSync before another has left this one, so the words
+ * are counted up and down, never just set.
  */
 #include "activeset.h"
 
@@ -18,7 +22,9 @@
 
 #undef shmem_sync /* the type-generic macro of C11 */
 
-enum { ARRIVED, STATE, LENGTH, USED };
+#define FLAT_MAX 16
+
+enum { ARRIVED, STATE, LENGTH, FROM = 8, USED = FROM + FLAT_MAX };
 
 #define ENTERED (SHMEM_SYNC_VALUE + 1)
 #define RELEASED (SHMEM_SYNC_VALUE + 2)
@@ -32,12 +38,27 @@ static long *word(const struct shmemi_group *g, int member, int which)
 
 /* ---- meeting ---- */
 
+/* The same on all PEs of the set. */
+static bool is_flat(const struct shmemi_group *g)
+{
+    return g->n_pes <= FLAT_MAX && shmemi.n_local <= shmemi.n_cpus;
+}
+
+static bool has_entered(const struct shmemi_group *g, int member)
+{
+    if (member == g->my_pe)
+        return true;
+    if (is_flat(g))
+        return SHMEMI_LD_ACQ(word(g, g->my_pe, FROM + member)) != SHMEM_SYNC_VALUE;
+    return SHMEMI_LD_ACQ(word(g, member, STATE)) != SHMEM_SYNC_VALUE;
+}
+
 static int absent(const void *arg)
 {
     const struct shmemi_group *g = arg;
 
     for (int i = 0; i < g->n_pes; i++)
-        if (i != g->my_pe && SHMEMI_LD_ACQ(word(g, i, STATE)) == SHMEM_SYNC_VALUE)
+        if (!has_entered(g, i))
             return g->start + i * g->stride;
     return -1;
 }
@@ -66,21 +87,50 @@ static void release_all(const struct shmemi_group *g)
  * The last to arrive releases the others.  Its addition acquires what they released with theirs, and its stores to
  * their STATE hand all of that on.
  */
-void shmemi_set_sync(const struct shmemi_group *g)
+static void counted_sync(const struct shmemi_group *g, struct shmemi_waiter *w)
 {
-    struct shmemi_waiter w = SHMEMI_WAITER_FN(g->call, describe, g);
     long *state = word(g, g->my_pe, STATE);
 
-    w.culprit = absent;
     SHMEMI_ST_REL(state, ENTERED);
     if (SHMEMI_ADD_ACQREL(word(g, 0, ARRIVED), 1L) + 1 == SHMEM_SYNC_VALUE + g->n_pes) {
         release_all(g);
     } else {
         while (SHMEMI_LD_ACQ(state) != RELEASED)
-            shmemi_wait_step(&w);
-        shmemi_wait_done(&w);
+            shmemi_wait_step(w);
     }
     SHMEMI_ST_RLX(state, SHMEM_SYNC_VALUE);
+}
+
+/* Each tells each: one trip of a line.  The addition releases what the load of the count acquires. */
+static void flat_sync(const struct shmemi_group *g, struct shmemi_waiter *w)
+{
+    for (int i = 0; i < g->n_pes; i++) {
+        if (i == g->my_pe)
+            continue;
+        SHMEMI_ADD_ACQREL(word(g, i, FROM + g->my_pe), 1L);
+        shmemi_wake_peer(shmemi.peers[g->start + i * g->stride].ctl);
+    }
+    for (int i = 0; i < g->n_pes; i++) {
+        long *from = word(g, g->my_pe, FROM + i);
+
+        if (i == g->my_pe)
+            continue;
+        while (SHMEMI_LD_ACQ(from) == SHMEM_SYNC_VALUE)
+            shmemi_wait_step(w);
+        SHMEMI_ADD_ACQREL(from, -1L);
+    }
+}
+
+void shmemi_set_sync(const struct shmemi_group *g)
+{
+    struct shmemi_waiter w = SHMEMI_WAITER_FN(g->call, describe, g);
+
+    w.culprit = absent;
+    if (is_flat(g))
+        flat_sync(g, &w);
+    else
+        counted_sync(g, &w);
+    shmemi_wait_done(&w);
 }
 
 /* ---- arguments ---- */

@@ -49,7 +49,9 @@ enum shmemi_red_type {
 
 /* acc[i] = acc[i] op in[i] for n elements; NULL where the pair does not exist. */
 typedef void shmemi_red_fn(void *restrict acc, const void *restrict in, size_t n);
-extern shmemi_red_fn *const shmemi_red_kernels[SHMEMI_RED_OPS][SHMEMI_RED_TYPES];
+extern shmemi_red_fn *const (*shmemi_red_kernels)[SHMEMI_RED_TYPES]; /* [op][type] */
+/* Init: the loops that suit the processor (`wide`), or those that every one has. */
+void shmemi_red_choose(bool wide);
 
 void shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nreduce, size_t elem,
                    shmemi_red_fn *kernel, const char *call);

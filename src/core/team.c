@@ -6,6 +6,7 @@
 #include "team.h"
 
 #include "check.h"
+#include "reduce.h"
 #include "sync.h"
 #include "team_slots.h"
 
@@ -123,6 +124,7 @@ int shmemi_teams_init(void)
                    shmemi.n_pes - shmemi.n_local, shmemi.n_pes);
         return -EOPNOTSUPP;
     }
+    shmemi_red_choose(true);
     world = shmemi_team_at(SHMEMI_TEAM_SLOT_WORLD);
     shared = shmemi_team_at(SHMEMI_TEAM_SLOT_SHARED);
     if (!world || !shared)

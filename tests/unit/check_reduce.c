@@ -63,6 +63,7 @@ END_TEST
 
 START_TEST(every_pair_of_the_tables_is_right)
 {
+    shmemi_red_choose(_i);
     SHMEMI_TYPES_RED_BIT(BIT)
     SHMEMI_TYPES_RED_MINMAX(MINMAX)
     SHMEMI_TYPES_RED_ARITH(ARITH)
@@ -110,7 +111,7 @@ int main(void)
 
     tcase_set_timeout(t, 60);
     tcase_add_test(t, types_map_to_width_and_sign);
-    tcase_add_test(t, every_pair_of_the_tables_is_right);
+    tcase_add_loop_test(t, every_pair_of_the_tables_is_right, 0, 2); /* with and without wide vectors */
     tcase_add_test(t, pairs_without_meaning_are_absent);
     tcase_add_test(t, shares_cover_everything_once);
     suite_add_tcase(s, t);

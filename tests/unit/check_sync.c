@@ -3,6 +3,7 @@
  * check_sync.c - teams and their meeting points over hand-made memory: one process per PE, all forked here, with no
  * launcher; and what the report of a hang says about who is missing.
  */
+#include "activeset.h"
 #include "sync.h"
 #include "team_slots.h"
 
@@ -13,9 +14,10 @@
 #include <unistd.h>
 
 #define MOST_PES 40
+#define HEAP_BYTES 4096
 
 static struct shmemi_pe_ctl *ctls;
-static char *blocks;
+static char *blocks, *heaps;
 static int pes[MOST_PES];
 static struct shmemi_peer peers[MOST_PES];
 
@@ -27,10 +29,12 @@ static void make_node(int n, int n_cpus)
     ctls = mmap(NULL, sizeof *ctls * MOST_PES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     blocks = mmap(NULL, block_bytes * (size_t)n, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    ck_assert(ctls != MAP_FAILED && blocks != MAP_FAILED);
+    heaps = mmap(NULL, HEAP_BYTES * MOST_PES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(ctls != MAP_FAILED && blocks != MAP_FAILED && heaps != MAP_FAILED);
     for (int i = 0; i < n; i++) {
         pes[i] = i;
         peers[i].ctl = &ctls[i];
+        peers[i].heap = (uintptr_t)heaps + (uintptr_t)i * HEAP_BYTES;
         peers[i].team_blocks = blocks + (size_t)i * block_bytes;
         ctls[i].phase = SHMEMI_PE_RUNNING;
         ctls[i].pid = getpid();
@@ -46,6 +50,8 @@ static void become(int pe)
     shmemi.node = &node;
     shmemi.my_pe = shmemi.my_local = pe;
     shmemi.my_ctl = &ctls[pe];
+    shmemi.heap_base = peers[pe].heap;
+    shmemi.heap_len = HEAP_BYTES;
     ck_assert_int_eq(shmemi_teams_init(), 0);
 }
 
@@ -126,6 +132,29 @@ static int meet_often(struct shmemi_team *t, int rounds)
     return bad;
 }
 
+/* The same through pSync, on all PEs but the first; pSync is as before at the end. */
+static int meet_in_set(int rounds)
+{
+    int n = shmemi.n_pes, bad = 0;
+    long *psync = (long *)shmemi.heap_base;
+    struct shmemi_group g;
+
+    if (shmemi.my_pe == 0)
+        return 0;
+    g = shmemi_set(1, 0, n - 1, psync, "test");
+    for (int r = 1000; r < 1000 + rounds; r++) {
+        __atomic_store_n(&entered[shmemi.my_pe], r, __ATOMIC_RELAXED);
+        shmemi_set_sync(&g);
+        for (int i = 1; i < n; i++)
+            bad |= __atomic_load_n(&entered[i], __ATOMIC_RELAXED) < r;
+        shmemi_set_sync(&g);
+    }
+    shmemi_team_sync(shmemi_team_get(SHMEM_TEAM_WORLD, "test"), "test");
+    for (int i = 0; i < SHMEM_SYNC_SIZE; i++)
+        bad |= psync[i] != SHMEM_SYNC_VALUE;
+    return bad;
+}
+
 static int run_pe(int pe, int stride)
 {
     struct shmemi_team *t;
@@ -144,6 +173,9 @@ static int run_pe(int pe, int stride)
     shmemi_team_retire(t);
     shmemi_team_place(t, n - 1, -1, n, n - 1 - pe, 300);
     bad |= meet_often(t, 30);
+    bad |= meet_in_set(40);
+    if (pe == 0)
+        shmemi_team_sync(shmemi_team_get(SHMEM_TEAM_WORLD, "test"), "test");
     return bad;
 }
 
