@@ -13,7 +13,7 @@
 #
 # POSIX awk: tested with mawk, gawk, busybox and the original awk.
 
-BEGIN { classes = "raebslmpofwdc"; bits[1] = 8; bits[2] = 16; bits[3] = 32; bits[4] = 64; bits[5] = 128 }
+BEGIN { classes = "raebstlmpofwdc"; bits[1] = 8; bits[2] = 16; bits[3] = 32; bits[4] = 64; bits[5] = 128 }
 
 FNR == 1 { nfile++; page = 0; key = "" }
 /^[ \t]*#/ && key != "ex" { next }
@@ -356,9 +356,9 @@ function type_lists(    k, n, c, p, t) {
     print "\n\n#endif"
 }
 
-# Class s has short and ushort, which 1.5 deprecated, besides the AMO types of class a.
+# Classes s and t have short and ushort besides the AMO types of class a: deprecated by 1.5, and ours.
 function kind(r, i) {
-    if (rext[r]) return "extension"
+    if (rext[r] || (rcls[r] == "t" && !index(tclass[var[r, i]], "a"))) return "extension"
     if (rold[r]) return "old"
     return rdep[r] || (rcls[r] == "s" && !index(tclass[var[r, i]], "a")) ? "deprecated" : "current"
 }

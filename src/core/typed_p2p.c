@@ -28,7 +28,7 @@ SHMEMI_TYPES_SYNC(ONE)
                  (T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values),                      \
                  return (int)shmemi_test_set(SHMEMI_ALL, SHMEMI_KIND(T), ivars, nelems, NULL, status, cmp,        \
                                              cmp_values, true, call);)
-SHMEMI_TYPES_AMO(ALL)
+SHMEMI_TYPES_SYNC(ALL)
 #undef ALL
 
 #define ANY(NAME, T, KIND)                                                                                       \
@@ -53,7 +53,7 @@ SHMEMI_TYPES_AMO(ALL)
     SOME(NAME##_wait_until, T, shmemi_wait_set)        \
     ANY(NAME##_test, T, shmemi_test_set)               \
     SOME(NAME##_test, T, shmemi_test_set)
-SHMEMI_TYPES_AMO(SETS)
+SHMEMI_TYPES_SYNC(SETS)
 #undef SETS
 #undef SOME
 #undef ANY

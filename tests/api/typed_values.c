@@ -304,7 +304,7 @@ SHMEMI_TYPES_SYNC(COMPARE)
         tap_check_eq(shmem_##NAME##_wait_until_some_vector(v, 4, idx, skip, SHMEM_CMP_EQ, want), 2);   \
         tap_check(shmem_##NAME##_wait_until_any(v, 0, NULL, SHMEM_CMP_EQ, 4) == SIZE_MAX);             \
     }
-SHMEMI_TYPES_AMO(SETS)
+SHMEMI_TYPES_SYNC(SETS)
 #undef SETS
 
 static void p2p(void)
@@ -317,7 +317,7 @@ static void p2p(void)
 #define RUN(NAME, T)                                    \
     NAME##_sets();                                      \
     tap_point(#NAME ": sets of words");
-    SHMEMI_TYPES_AMO(RUN)
+    SHMEMI_TYPES_SYNC(RUN)
 #undef RUN
 }
 
