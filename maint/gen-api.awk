@@ -13,7 +13,7 @@
 #
 # POSIX awk: tested with mawk, gawk, busybox and the original awk.
 
-BEGIN { classes = "raebstlmpofwdc"; bits[1] = 8; bits[2] = 16; bits[3] = 32; bits[4] = 64; bits[5] = 128 }
+BEGIN { classes = "raebslmpofwdc"; bits[1] = 8; bits[2] = 16; bits[3] = 32; bits[4] = 64; bits[5] = 128 }
 
 FNR == 1 { nfile++; page = 0; key = "" }
 /^[ \t]*#/ && key != "ex" { next }
@@ -123,6 +123,7 @@ function flag(r, f,    v) {
     else if (f ~ /^gen=/) rgenname[r] = v
     else if (f ~ /^dep=/) rdep[r] = v
     else if (f ~ /^old=/) rold[r] = v
+    else if (f ~ /^more=/ && length(v) == 1 && index(classes, v)) rmore[r] = v
     else if (f == "noreturn") rnoret[r] = 1
     else if (f == "ext") rext[r] = 1
     else die("unknown flag " f)
@@ -173,7 +174,7 @@ function variants(r,    t, n) {
     if (rcls[r] == "z") return 5
     if ((r, "n") in var) return var[r, "n"]
     for (t = 1; t <= nt; t++)
-        if (index(tclass[t], rcls[r])) var[r, ++n] = t
+        if (index(tclass[t], rcls[r]) || (rmore[r] && index(tclass[t], rmore[r]))) var[r, ++n] = t
     var[r, "n"] = n
     return n
 }
@@ -342,7 +343,7 @@ function generics(    r, k, sel, pad) {
 function type_lists(    k, n, c, p, t) {
     banner("types_x.h - X(NAME, T) for the TYPENAMEs of each class of api/types.tab.")
     print "#ifndef SHMEMI_TYPES_X_H\n#define SHMEMI_TYPES_X_H"
-    n = split("r:RMA a:AMO e:AMO_EXT b:AMO_BIT s:SYNC l:RED_BIT m:RED_MINMAX p:RED_ARITH o:OLD_AMO f:OLD_AMO_EXT w:OLD_WAIT d:OLD_MINMAX c:OLD_ARITH", c, " ")
+    n = split("r:RMA a:AMO e:AMO_EXT b:AMO_BIT s:SYNC l:RED_BIT m:RED_MINMAX p:RED_ARITH w:OLD_WAIT d:OLD_MINMAX c:OLD_ARITH", c, " ")
     for (k = 1; k <= n; k++) {
         split(c[k], p, ":")
         printf "\n#define SHMEMI_TYPES_%s(X)", p[2]
@@ -356,11 +357,12 @@ function type_lists(    k, n, c, p, t) {
     print "\n\n#endif"
 }
 
-# Classes s and t have short and ushort besides the AMO types of class a: deprecated by 1.5, and ours.
-function kind(r, i) {
-    if (rext[r] || (rcls[r] == "t" && !index(tclass[var[r, i]], "a"))) return "extension"
+# Types that a row has by more= alone are ours; class s has short and ushort, which 1.5 deprecated, besides the AMO types.
+function kind(r, i,    c) {
+    c = tclass[var[r, i]]
+    if (rext[r] || (rmore[r] && !index(c, rcls[r]))) return "extension"
     if (rold[r]) return "old"
-    return rdep[r] || (rcls[r] == "s" && !index(tclass[var[r, i]], "a")) ? "deprecated" : "current"
+    return rdep[r] || (rcls[r] == "s" && !index(c, "a")) ? "deprecated" : "current"
 }
 
 function list(    r, i, ctx) {

@@ -54,7 +54,7 @@ SHMEMI_TYPES_AMO_BIT(BITWISE)
 #undef SILENT
 #undef FETCHING
 
-/* The names of before 1.4, which have no context. */
+/* The names of before 1.4, which have no context; for more types than 1.4 gave them, as Sandia OpenSHMEM has. */
 
 #define OLD_FETCHING(NAME, T, CALL, OP, PARAMS, OPERAND, COND)                     \
     SHMEMI_SHELL(T, NAME##_##CALL, PARAMS, T old;                                  \
@@ -70,7 +70,7 @@ SHMEMI_TYPES_AMO_BIT(BITWISE)
                  return old;)                                                              \
     OLD_SILENT(NAME, T, set, SET, (T *dest, T value, int pe), &value)                      \
     OLD_FETCHING(NAME, T, swap, SWAP, (T *dest, T value, int pe), &value, NULL)
-SHMEMI_TYPES_OLD_AMO_EXT(OLD_EXTENDED)
+SHMEMI_TYPES_AMO_EXT(OLD_EXTENDED)
 #undef OLD_EXTENDED
 
 #define OLD_STANDARD(NAME, T)                                                                   \
@@ -79,7 +79,7 @@ SHMEMI_TYPES_OLD_AMO_EXT(OLD_EXTENDED)
     OLD_SILENT(NAME, T, inc, ADD, (T *dest, int pe), ONE(T))                                    \
     OLD_FETCHING(NAME, T, fadd, ADD, (T *dest, T value, int pe), &value, NULL)                  \
     OLD_SILENT(NAME, T, add, ADD, (T *dest, T value, int pe), &value)
-SHMEMI_TYPES_OLD_AMO(OLD_STANDARD)
+SHMEMI_TYPES_AMO(OLD_STANDARD)
 #undef OLD_STANDARD
 #undef OLD_SILENT
 #undef OLD_FETCHING

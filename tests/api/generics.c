@@ -84,7 +84,7 @@ int main(void)
     tap_check_eq(shmem_ctx_create(0, &ctx), 0);
     call_all();
     shmem_barrier_all();
-    tap_check_eq(calls, 933);
+    tap_check_eq(calls, 957);
     tap_point("each generic with each of its types returns");
     shapes(peer);
     tap_point("arguments with commas, side effects, qualifiers and nested generics");
