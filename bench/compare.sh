@@ -36,7 +36,8 @@ line_b=$2
 shift 2
 
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT INT TERM
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM
 
 # run LETTER ROUND LINE [OPTION]...: one job; its CSV goes to LETTER.ROUND.
 run() {

@@ -41,12 +41,13 @@ static int coll_open(void)
 /* Each call uses the next of these: a barrier lies between two calls, so a few are plenty. */
 #define PSYNCS 4
 static long *psync;
+static size_t psync_len; /* of one of them: enough for every kind of collective */
 static void *pwrk;
 static unsigned next_psync;
 
 static long *take_psync(void)
 {
-    return psync + (size_t)(next_psync++ % PSYNCS) * 2 * SHMEM_REDUCE_SYNC_SIZE;
+    return psync + (next_psync++ % PSYNCS) * psync_len;
 }
 
 #define ALL 0, 0, perf.n_pes
@@ -65,11 +66,11 @@ static size_t largest(size_t a, size_t b)
 
 static int coll_open(void)
 {
-    /* One length for all kinds of collectives. */
-    size_t each = largest(largest(SHMEM_REDUCE_SYNC_SIZE * 2, SHMEM_COLLECT_SYNC_SIZE),
-                          largest(SHMEM_ALLTOALL_SYNC_SIZE, SHMEM_BCAST_SYNC_SIZE));
-    size_t n = each * PSYNCS;
+    size_t n;
 
+    psync_len = largest(largest(SHMEM_REDUCE_SYNC_SIZE, SHMEM_COLLECT_SYNC_SIZE),
+                        largest(SHMEM_ALLTOALL_SYNC_SIZE, SHMEM_BCAST_SYNC_SIZE));
+    n = psync_len * PSYNCS;
     psync = shmem_malloc(n * sizeof *psync);
     pwrk = shmem_malloc(largest(perf.opt.max_bytes / 2 + sizeof(long), SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(long)));
     if (!psync || !pwrk)
