@@ -188,9 +188,9 @@ static void on_registered(pmix_status_t status, size_t id, void *arg)
  * The server on this host is gone: the launcher was killed.  Nobody will end this process then, and a peer may be
  * gone too.  Runs in a thread of PMIx.
  */
-static void on_lost_server(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[], size_t n_info,
-                           pmix_info_t *results, size_t n_results, pmix_event_notification_cbfunc_fn_t done,
-                           void *done_arg)
+static void on_lost_server(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+                           size_t n_info, pmix_info_t *results, size_t n_results,
+                           pmix_event_notification_cbfunc_fn_t done, void *done_arg)
 {
     (void)id, (void)source, (void)info, (void)n_info, (void)results, (void)n_results;
     if (joined_pid == getpid()) {

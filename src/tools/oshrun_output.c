@@ -73,7 +73,8 @@ static void sink_add(struct osh_sink *sink, const char *bytes, size_t len)
     if (sink->start == sink->end)
         sink->start = sink->end = 0;
     if (len > sink->cap - sink->end) {
-        memmove(sink->queue, sink->queue + sink->start, sink->end - sink->start);
+        if (sink->start)
+            memmove(sink->queue, sink->queue + sink->start, sink->end - sink->start);
         sink->end -= sink->start;
         sink->start = 0;
         if (len > sink->cap - sink->end) {

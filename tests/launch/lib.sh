@@ -6,7 +6,7 @@ build=${top_builddir:?run by make check}
 oshrun=$build/src/tools/oshrun
 job=$build/tests/launch/boot_job
 dir=$(mktemp -d "${TMPDIR:-/tmp}/marrow-launch.XXXXXX") || exit 99
-trap 'rm -rf "$dir"' EXIT
+trap '[ "$BASHPID" != $$ ] || rm -rf "$dir"' EXIT # not when a subshell is killed
 points=0
 bads=0
 unset MARROW_LAUNCHER MARROW_BOOTSTRAP
