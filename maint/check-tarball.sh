@@ -29,7 +29,7 @@ failed=0
 timeout -k 5 400 make -k check >"$out/check.log" 2>&1 || failed=1
 grep -E '^(FAIL|ERROR)|^# (TOTAL|PASS|FAIL|SKIP|ERROR)' "$out/check.log" || true
 
-for log in $(sed -n 's/^FAIL: \([^:]*\).*/\1/p' "$out/check.log" | sort -u); do
+sed -n 's/^FAIL: \([^:]*\).*/\1/p' "$out/check.log" | sort -u | while read -r log; do
     tail -n 200 "${log%.sh}.log" "$log.log" 2>/dev/null | grep -B20 -A5 '^not ok' || true
 done >"$out/failed.log"
 
