@@ -7,60 +7,79 @@
 
 #include <sched.h>
 
-#define RULER_ROUNDS 200
-#define RULER_TRIPS 200
+static long turn; /* counts round trips of the tests below; the same on PE 0 and 1 */
 
-static void poll_until(volatile long *word, long value)
+#define RULER_ROUNDS 500
+#define RULER_TRIPS 50
+#define RULER_NS 50e6 /* at most about this long: the two PEs may share a CPU */
+#define RULER_STOP (-1L)
+
+/* The word's next value. */
+static long poll_change(volatile long *word, long old)
 {
-    for (long polls = 0; *word != value; polls++) {
+    long v;
+
+    for (long polls = 0; (v = *word) == old; polls++) {
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif
-        if (polls > 20000)
+        if (polls > 1000)
             sched_yield(); /* the other PE may not be running */
     }
+    return v;
 }
 
-/* One line, no library: PE 0 stores k into its peer's word and waits for k in its own. */
+/* PE 0: stores k into its peer's word and waits for k in its own.  The median round's half trip. */
+static double ruler_lead(volatile long *mine, volatile long *theirs)
+{
+    struct perf_row row = { .test = "ruler" };
+    double start = perf_now(), t = start;
+    long k = 0, n = 0;
+
+    while (n < RULER_ROUNDS && n < perf.opt.iters && (n == 0 || t - start < RULER_NS)) {
+        double end;
+
+        for (int i = 0; i < RULER_TRIPS; i++) {
+            *theirs = ++k;
+            poll_change(mine, k - 1);
+        }
+        end = perf_now();
+        perf.samples[n++] = (end - t) / (2.0 * RULER_TRIPS);
+        t = end;
+    }
+    *theirs = RULER_STOP;
+    perf_row_stats(&row, perf.samples, n);
+    return row.p50;
+}
+
+static void ruler_follow(volatile long *mine, volatile long *theirs)
+{
+    long k = 0;
+
+    while ((k = poll_change(mine, k)) != RULER_STOP)
+        *theirs = k;
+}
+
+/* One line to and fro with no library in between. */
 double perf_ruler(void)
 {
     volatile long *mine = &perf.ctl->flag, *theirs = NULL;
-    double best = 1e18;
-    long k = 0;
+    double ns = 0;
 
     if (perf.n_pes > 1 && perf.me < 2)
         theirs = shmem_ptr(&perf.ctl->flag, 1 - perf.me);
     *mine = 0;
     if (!perf_agree(theirs != NULL))
         return 0;
-    for (int round = 0; perf.me < 2 && round < RULER_ROUNDS; round++) {
-        double t = perf_now();
-
-        for (int i = 0; i < RULER_TRIPS; i++) {
-            k++;
-            if (perf.me == 0)
-                *theirs = k;
-            poll_until(mine, k);
-            if (perf.me == 1)
-                *theirs = k;
-        }
-        t = (perf_now() - t) / (2.0 * RULER_TRIPS);
-        perf.samples[round < perf.opt.iters ? round : 0] = t;
-        if (t < best)
-            best = t;
-    }
+    if (perf.me == 0)
+        ns = ruler_lead(mine, theirs);
+    else if (perf.me == 1)
+        ruler_follow(mine, theirs);
     shmem_barrier_all();
-    *mine = 0;
-    if (perf.me == 0) {
-        struct perf_row row;
-
-        perf_row_stats(&row, perf.samples, RULER_ROUNDS < perf.opt.iters ? RULER_ROUNDS : perf.opt.iters);
-        best = row.p50;
-    }
-    return best;
+    *mine = turn;
+    shmem_barrier_all();
+    return ns;
 }
-
-static long turn; /* counts round trips; the same on PE 0 and 1 */
 
 static void p_and_wait(size_t bytes, long n)
 {
