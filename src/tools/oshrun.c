@@ -22,7 +22,7 @@ static void open_standard(void)
 
 int main(int argc, char **argv)
 {
-    struct osh_options opt;
+    static struct osh_options opt;
 
     open_standard();
     osh_parse(&opt, argc, argv);

@@ -216,7 +216,7 @@ static void apply(struct parse *ps, const struct option_row *row, const char *wo
     case OPT_NO_PTY: opt->pty = false; break;
     case OPT_SHOW: opt->show = true; break;
     case OPT_OURS: break;
-    case OPT_MPIRUN: ps->mpirun_only = word; /* fallthrough */
+    case OPT_MPIRUN: ps->mpirun_only = row->name; /* fallthrough */
     case OPT_PASS:
         osh_append(&app->passed, &app->n_passed, word);
         for (int i = 0; i < row->values; i++)
@@ -244,6 +244,7 @@ static int parse_option(struct parse *ps, int argc, char **argv)
         if (!word)
             osh_die(1, "out of memory");
         apply(ps, row, word, &value);
+        free(word);
         return 1;
     }
     if (argc <= row->values)
@@ -305,7 +306,7 @@ static void check_fork(const struct parse *ps)
     long total = 0;
 
     if (ps->mpirun_only)
-        usage("%s needs --launcher mpirun", ps->mpirun_only);
+        usage("--%s needs --launcher mpirun", ps->mpirun_only);
     if (opt->hosts && !only_this_host(opt->hosts))
         usage("--host %s: other hosts need --launcher mpirun or srun", opt->hosts);
     if (opt->n_launcher_args)
@@ -351,5 +352,5 @@ void osh_parse(struct osh_options *opt, int argc, char **argv)
     if (opt->launcher == OSH_FORK)
         check_fork(&ps);
     else if (opt->launcher == OSH_SRUN && ps.mpirun_only)
-        usage("%s needs --launcher mpirun", ps.mpirun_only);
+        usage("--%s needs --launcher mpirun", ps.mpirun_only);
 }

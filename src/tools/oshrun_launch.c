@@ -134,7 +134,7 @@ static void build_srun(const struct osh_options *opt, struct command *c)
 
 int osh_exec_launcher(const struct osh_options *opt)
 {
-    struct command c = { 0 };
+    static struct command c;
 
     if (opt->launcher == OSH_SRUN) {
         if (opt->n_apps > 1)

@@ -169,6 +169,7 @@ started() {
     local n=$1
 
     shift
+    : > "$dir/out" # not the lines of the last one
     "$@" > "$dir/out" 2> "$dir/err" < /dev/null &
     pid=$!
     within 20 lines_up "$n"
@@ -209,7 +210,7 @@ children_stopped() {
     done
     [ $n = 2 ]
 }
-holds "and the PEs" within 5 children_stopped
+holds "and the PEs" within 20 children_stopped
 kill -CONT $pid
 not_stopped() { ! stopped; }
 holds "SIGCONT lets them run" within 5 not_stopped

@@ -49,6 +49,7 @@ go 60 "${plain[@]}" -n 3 "$job" leave 1
 expect 0 "" "PEs may end at different times"
 go 60 "${plain[@]}" -n 3 "$job" inside 1 5
 holds "a PE that fails inside init" test "$status" = 5
+: > "$dir/out"
 "${plain[@]}" -n 2 "$job" sleep 0 30 > "$dir/out" 2> "$dir/err" < /dev/null &
 pid=$!
 within 30 grep -q joined "$dir/out"
