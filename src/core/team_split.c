@@ -295,9 +295,14 @@ static void depart(const struct shmemi_team *t)
         slots.epoch_floor = t->coll->epoch;
     slots.state[t->slot] = SLOT_DRAINING;
     pthread_mutex_unlock(&slots.lock);
-    /* Release: all that this PE read and wrote in the members' blocks is done; pairs with list_free. */
+    /*
+     * Release: all that this PE read and wrote in the members' blocks is done; pairs with list_free.  The own block comes
+     * last: after that another thread may make the slot's next team, in this same object.
+     */
     for (int i = 0; i < t->n_pes; i++)
-        SHMEMI_ADD_ACQREL(&shmemi_block_of(t, i)->departed, (uint64_t)1);
+        if (i != t->my_pe)
+            SHMEMI_ADD_ACQREL(&shmemi_block_of(t, i)->departed, (uint64_t)1);
+    SHMEMI_ADD_ACQREL(&t->coll->mine->departed, (uint64_t)1);
 }
 
 SHMEMI_API(void, shmem_team_destroy, (shmem_team_t team))
