@@ -12,6 +12,7 @@
 #include "check.h"
 #include "node.h"
 #include "team.h"
+#include "transports/shm/shm.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static unsigned collective_count; /* allocation calls so far, the same on every 
 int shmemi_heap_init(void)
 {
     collective_count = 0;
-    return shmemi_alloc_create(shmemi.heap_len, SHMEMI_HEAP_ALIGN, &heap);
+    return shmemi_alloc_create(shmemi.heap_len, SHMEMI_SHM_ALIGN, &heap);
 }
 
 void shmemi_heap_fini(void)

@@ -67,7 +67,7 @@ static int cards_up(void)
 
     if (rc)
         return rc;
-    shmemi.heap_len = shmemi_round_up(shmemi_env.symmetric_size ? shmemi_env.symmetric_size : 1, SHMEMI_HEAP_ALIGN);
+    shmemi.heap_len = shmemi_round_up(shmemi_env.symmetric_size ? shmemi_env.symmetric_size : 1, SHMEMI_HEAP_UNIT);
     if (shmemi_env.static_data)
         shmemi_data_find(&shmemi.data_base, &shmemi.data_len);
     if (shmemi.boot.n_pes > 1) {
@@ -120,7 +120,7 @@ static int memory_up(void)
         rc = shmemi_shm_join(&shm, leader->door, leader->secret, shmemi_env.init_timeout);
     shmemi_shm_door_close(&door);
     if (!rc)
-        rc = shmemi_shm_map(&shm);
+        rc = shmemi_shm_map(&shm, shmemi.my_local);
     if (rc)
         shmemi_shm_close(&shm);
     return rc;

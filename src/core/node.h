@@ -10,7 +10,7 @@
 
 #include "state.h"
 
-#define SHMEMI_HEAP_ALIGN ((size_t)2 << 20) /* of every heap's base: a huge page */
+#define SHMEMI_HEAP_UNIT ((size_t)2 << 20) /* a heap's size is a multiple: a huge page */
 #define SHMEMI_NODE_NAME_MAX 64
 #define SHMEMI_CPU_WORDS 16 /* CPUs beyond 1024 are not told apart */
 

@@ -167,7 +167,7 @@ static int try_shm(char *why, size_t len)
     if (!status)
         status = shmemi_shm_lead(&shm, &door, 0, 1000000000u);
     if (!status)
-        status = shmemi_shm_map(&shm);
+        status = shmemi_shm_map(&shm, 0);
     if (status)
         snprintf(why, len, "a heap of %zu bytes cannot be made: %s", shmemi_env.symmetric_size, strerror(-status));
     shmemi_shm_close(&shm);

@@ -251,22 +251,34 @@ int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t
     return rc;
 }
 
-int shmemi_shm_map(struct shmemi_shm *shm)
+/*
+ * Address space for everything, such that byte `anchor` of it lies at a multiple of SHMEMI_SHM_ALIGN.  What the search
+ * reserved too much is given back.
+ */
+static char *reserve(const struct shmemi_shm *shm, size_t anchor)
 {
-    /* Reserve a little more, to start on a huge page. */
-    char *raw = mmap(NULL, shm->total + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *raw = mmap(NULL, shm->total + SHMEMI_SHM_ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *base;
+
+    if (raw == MAP_FAILED)
+        return NULL;
+    base = raw + (-((uintptr_t)raw + anchor) & (SHMEMI_SHM_ALIGN - 1));
+    if (base > raw)
+        munmap(raw, (size_t)(base - raw));
+    munmap(base + shm->total, (size_t)(raw + SHMEMI_SHM_ALIGN - base));
+    return base;
+}
+
+int shmemi_shm_map(struct shmemi_shm *shm, int my_local)
+{
+    char *base = reserve(shm, shm->header + (size_t)my_local * shm->slice + shm->off_heap);
     int rc;
 
-    if (raw == MAP_FAILED) {
+    if (!base) {
         rc = -errno;
         shmemi_err("shm", "no address space for %zu bytes (%zu a PE): %m", shm->total, shm->slice);
         return rc;
     }
-    base = (char *)(((uintptr_t)raw + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
-    if (base > raw)
-        munmap(raw, (size_t)(base - raw));
-    munmap(base + shm->total, (size_t)(raw + HUGE - base));
     if (mmap(base, shm->total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shm->fd, 0) == MAP_FAILED) {
         rc = -errno;
         shmemi_err("shm", "cannot map %zu bytes of the node's shared memory: %m", shm->total);

@@ -42,8 +42,11 @@ int shmemi_shm_layout(struct shmemi_shm *shm, int n_local, size_t ctl_len, size_
 int shmemi_shm_lead(struct shmemi_shm *shm, struct shmemi_shm_door *door, int n_others, uint64_t timeout_ns);
 int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t secret[16], uint64_t timeout_ns);
 
-/* Maps everything; shm->base is aligned to 2 MiB. */
-int shmemi_shm_map(struct shmemi_shm *shm);
+/* Largest alignment that an address in one's own heap can have by its offset. */
+#define SHMEMI_SHM_ALIGN ((size_t)256 << 20)
+
+/* Maps everything, the heap of the PE at slice `my_local` (this one) at a multiple of SHMEMI_SHM_ALIGN. */
+int shmemi_shm_map(struct shmemi_shm *shm, int my_local);
 void shmemi_shm_close(struct shmemi_shm *shm);
 
 #endif
