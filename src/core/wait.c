@@ -20,6 +20,7 @@
 
 #define MS 1000000ull
 #define YIELD_NS (1 * MS)        /* of yielding before the first sleep */
+#define YIELDS 48               /* and this many at least */
 #define WOKEN_YIELD_NS (50000ull) /* of yielding after a wake for something else */
 #define NAP_NS (2 * MS)          /* longest sleep that a store outside the library can cost */
 #define LONG_NAP_NS (10 * MS)    /* the same for a PE that has slept for a second */
@@ -175,7 +176,8 @@ void shmemi_wait_slow(struct shmemi_waiter *w)
     }
     if (!w->sleeping) {
         sched_yield();
-        if (++w->yields % 4 == 0 && now_ns() > w->nap_from_ns)
+        /* Also by count: on a crowded CPU a millisecond may be but a few turns, and each sleep costs a wake-up. */
+        if (++w->yields >= YIELDS && w->yields % 4 == 0 && now_ns() > w->nap_from_ns)
             w->sleeping = true;
     } else if (!w->announced) {
         announce(w);
