@@ -331,9 +331,7 @@ struct hca {
     bool link_up;
     struct hca_identity id;
 
-    int uar_memfd;               /* what a device fd really is: UAR pages at HCA_UAR_FIRST_PAGE and up */
-    uint8_t *uar_map;
-    struct hca_uar uar[HCA_MAX_UAR];
+    struct hca_uar uar[HCA_MAX_UAR];   /* index 0 is never used; page_id is the index */
     uint32_t uar_top;            /* no used page at or above */
 
     struct hca_qp *qp[HCA_MAX_QP];
