@@ -156,7 +156,7 @@ struct hca_uar {
 };
 
 /* Memory keys: an MR is direct, an mkey object or a bound memory window may point at other keys. */
-enum hca_key_kind { HCA_KEY_MR, HCA_KEY_INDIRECT, HCA_KEY_MW, HCA_KEY_NULL };
+enum hca_key_kind { HCA_KEY_MR, HCA_KEY_INDIRECT, HCA_KEY_MW };
 
 struct hca_klm {
     uint64_t va;
@@ -177,8 +177,10 @@ struct hca_key {
     uint64_t mem_off;
     struct hca_klm *klm;         /* HCA_KEY_INDIRECT and HCA_KEY_MW: entries in address order */
     uint32_t nklm, max_klm;
-    bool interleaved;            /* klm is one block of a repeated pattern, see mkey.c */
-    uint32_t repeat;             /* blocks, when interleaved */
+    bool interleaved;            /* klm is one block of a repeated pattern, see key.c */
+    uint32_t repeat;             /* blocks, when interleaved; else 1 */
+    uint64_t block;              /* sum of the lengths of all klm */
+    bool type2;                  /* memory window type 2: bound by a work request */
     uint32_t *stride;            /* bytes from block to block for each klm, when interleaved */
     uint32_t bound_qpn;          /* type-2 window: only this QP may use it */
     unsigned windows;            /* windows bound to it: dereg says EBUSY */
@@ -228,6 +230,7 @@ struct hca_cq {
     struct hca_evsource async;
     uint16_t moder_count, moder_period;
     uint8_t timestamp_format;
+    unsigned devx_events;        /* [ctl] DEVX subscriptions to completion events of this CQ */
     unsigned users;              /* queue pairs and SRQs attached */
     uint32_t eqn;
 };
@@ -370,7 +373,8 @@ enum hca_deny hca_key_map(struct hca *hca, const struct hca_pd *pd, uint32_t qpn
 const char *hca_deny_name(enum hca_deny deny);
 /* UMR, LOCAL_INVAL, BIND_MW, SEND_INVAL; 0 or -EINVAL. klm is copied. stride NULL: plain list. */
 struct hca_key *hca_key_find(struct hca *hca, uint32_t key);
-int hca_key_set_list(struct hca_key *key, const struct hca_klm *klm, uint32_t n, const uint32_t *stride, uint32_t repeat);
+int hca_key_set_list(struct hca *hca, struct hca_key *key, const struct hca_klm *klm, uint32_t n, const uint32_t *stride,
+                     uint32_t repeat);
 int hca_key_invalidate(struct hca *hca, const struct hca_pd *pd, uint32_t qpn, uint32_t key);
 
 /* What a completion says; the writer does layout, owner bit, ring index, overrun, memory order and event arming. */

@@ -46,7 +46,6 @@ int hca_mr_change(struct hca *hca, struct hca_key *mr, uint32_t change, const st
 /* Indirect key with room for max_klm entries, free until configured. variant: low byte of the key. */
 int hca_mkey_new(struct hca *hca, struct hca_pd *pd, uint32_t max_klm, uint8_t variant, struct hca_key **out);
 int hca_mw_new(struct hca *hca, struct hca_pd *pd, bool type2, struct hca_key **out);
-int hca_null_new(struct hca *hca, struct hca_pd *pd, struct hca_key **out);
 int hca_key_free(struct hca *hca, struct hca_key *key);
 
 /* ---- user memory of DEVX ---- */
