@@ -168,8 +168,6 @@ static void reset(struct hca_qp *qp)
     qp->dest_qpn = 0;
     memset(&qp->av, 0, sizeof qp->av);
     memset(&qp->alt_av, 0, sizeof qp->alt_av);
-    hca_dbrec_store(&qp->dbrec, 0, 0);
-    hca_dbrec_store(&qp->dbrec, 1, 0);
 }
 
 void hca_qp_apply(struct hca_qp *qp, const struct hca_qp_attr *attr, uint32_t mask)
