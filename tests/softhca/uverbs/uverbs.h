@@ -196,8 +196,14 @@ int uv_out_fd(struct uv_bundle *bundle, uint16_t id, int fd);
 
 /* Legacy write() commands that travel in UVERBS_METHOD_INVOKE_WRITE (write_cmds.c). */
 int uv_invoke_write(struct uv_bundle *bundle);
+/* Those about queue pair attributes (qp_cmds.c). */
+int uv_modify_qp(struct uv_bundle *bundle);
+int uv_modify_qp_ex(struct uv_bundle *bundle);
+int uv_query_qp(struct uv_bundle *bundle);
 
 /* Helpers that several command files share (verbs_cmds.c). */
-void uv_fill_av(struct hca_av *av, const struct ib_uverbs_qp_dest *dest);
+uint8_t uv_log2_up(uint32_t value);
+/* Pins a ring and a doorbell record of 8 bytes that the library allocated; ring_len 0: no ring. */
+int uv_pin(uint64_t ring_addr, uint64_t ring_len, uint64_t dbrec_addr, struct hca_buf *ring, struct hca_buf *dbrec);
 
 #endif
