@@ -303,7 +303,7 @@ static void advance(struct eng_qp *q, struct eng_send *s)
     }
     if (pkt_psn_diff(next, q->max_psn) > 0)
         q->max_psn = next;
-    if (q->qp->type != HCA_RC && q->sent == 0) {
+    if (q->qp->type != HCA_RC) {
         q->una = q->max_psn = next;
         eng_retire(q);
     }

@@ -131,9 +131,14 @@ void wire_abandon(struct wire *w)
     wire_close(w); /* closing and unmapping in the child leaves the parent's side alone */
 }
 
+void wire_set_link(struct wire *w, bool up)
+{
+    w->link_down = !up;
+}
+
 uint8_t *wire_reserve(struct wire *w, uint32_t slot)
 {
-    w->unreachable = slot < 1 || slot > WIRE_MAX_SLOT;
+    w->unreachable = slot < 1 || slot > WIRE_MAX_SLOT || w->link_down;
     w->reserved_slot = slot;
     if (w->unreachable)
         w->reserved = w->scratch;

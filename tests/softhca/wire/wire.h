@@ -60,6 +60,8 @@ struct wire_stats *wire_stats(struct wire *w);
  */
 uint8_t *wire_reserve(struct wire *w, uint32_t slot);
 void wire_commit(struct wire *w, size_t len, uint64_t key);
+/* Link down: what is sent from now on gets lost. */
+void wire_set_link(struct wire *w, bool up);
 /* Sends what is batched and what faults held back long enough. */
 void wire_flush(struct wire *w);
 /* Delivers up to budget packets; returns how many. */

@@ -64,6 +64,7 @@ struct wire {
 
     uint8_t *reserved;           /* buffer of wire_reserve */
     uint32_t reserved_slot;
+    bool link_down;
     bool unreachable;            /* the buffer is scratch: nobody is there */
     uint8_t scratch[PKT_MAX_LEN];
     struct held *held, **held_tail;
