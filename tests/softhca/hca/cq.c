@@ -94,7 +94,6 @@ static void put_entry(struct hca_cq *cq, struct mlx5_cqe64 *cqe)
 
 static void fill_good(struct mlx5_cqe64 *out, const struct hca_cqe *cqe)
 {
-    out->rx_hash_res = 0;
     out->slid = htobe16(cqe->slid);
     out->flags_rqpn = htobe32((cqe->src_qpn & 0xffffff) | (uint32_t)(cqe->sl & 0xf) << 24
                               | (cqe->grh ? 1u << 28 : 0) | (uint32_t)(cqe->rocev2_l3 & 3) << 28);

@@ -120,8 +120,13 @@ static int destroy_uar(void *ptr, struct uv_gone *gone)
 
 static int destroy_devx(void *ptr, struct uv_gone *gone)
 {
+    const void *target = ((struct fw_object *)ptr)->ptr;
+    int err = fw_object_destroy(ptr);
+
     (void)gone;
-    return fw_object_destroy(ptr);
+    if (!err)
+        uv_devx_unsubscribe_object(target);   /* compares addresses only */
+    return err;
 }
 
 static int destroy_xrcd(void *ptr, struct uv_gone *gone)
