@@ -179,6 +179,38 @@ static uint32_t draw(const struct fault_plan *plan, uint64_t key, uint32_t times
     return (uint32_t)(mix(plan->seed ^ mix(key) ^ mix((uint64_t)times << 32 | kind)) >> 32);
 }
 
+static struct fault_bucket *bucket_of(struct fault_plan *plan, uint64_t key, int *way_out)
+{
+    struct fault_bucket *b = &plan->seen[mix(key) % FAULT_BUCKETS];
+
+    *way_out = -1;
+    for (int i = 0; i < FAULT_WAYS; i++)
+        if (b->times[i] && b->key[i] == key)
+            *way_out = i;
+    return b;
+}
+
+/* How often the packet was sent since its first fault, 0 at first. */
+static uint32_t times_sent(struct fault_plan *plan, uint64_t key)
+{
+    int way;
+    struct fault_bucket *b = bucket_of(plan, key, &way);
+
+    return way < 0 ? 0 : b->times[way]++;
+}
+
+static void remember(struct fault_plan *plan, uint64_t key)
+{
+    int way;
+    struct fault_bucket *b = bucket_of(plan, key, &way);
+
+    if (way >= 0)
+        return;
+    way = (int)(b->next++ % FAULT_WAYS);
+    b->key[way] = key;
+    b->times[way] = 1;
+}
+
 unsigned fault_verdict(struct fault_plan *plan, uint64_t key)
 {
     const struct {
@@ -187,33 +219,33 @@ unsigned fault_verdict(struct fault_plan *plan, uint64_t key)
         { plan->loss, FAULT_LOSS },   { plan->dup, FAULT_DUP },         { plan->reorder, FAULT_REORDER },
         { plan->delay, FAULT_DELAY }, { plan->corrupt, FAULT_CORRUPT },
     };
-    unsigned slot = (unsigned)(mix(key) & ((1u << FAULT_SEEN_BITS) - 1));
     unsigned verdict = 0;
-    uint32_t times = 0;
+    uint32_t times;
 
     if (!plan->any_packet)
         return FAULT_NONE;
-    if (plan->seen[slot].key == key)
-        times = plan->seen[slot].times + 1;
-    plan->seen[slot].key = key;
-    plan->seen[slot].times = times;
+    times = times_sent(plan, key);
     for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (kinds[i].chance && draw(plan, key, times, kinds[i].verdict) < kinds[i].chance)
             verdict |= kinds[i].verdict;
+    if (verdict && !times)
+        remember(plan, key);
     return verdict & FAULT_LOSS ? FAULT_LOSS : verdict;
 }
 
 bool fault_rnr(struct fault_plan *plan, uint64_t key)
 {
-    unsigned slot;
+    uint32_t times;
 
     if (!plan->rnr)
         return false;
-    key ^= 0x524e52ull << 40; /* its own row in the table of packets seen */
-    slot = (unsigned)(mix(key) & ((1u << FAULT_SEEN_BITS) - 1));
-    plan->seen[slot].times = plan->seen[slot].key == key ? plan->seen[slot].times + 1 : 0;
-    plan->seen[slot].key = key;
-    return draw(plan, key, plan->seen[slot].times, 0x80) < plan->rnr;
+    key |= 1ull << 63; /* an entry of its own in the table */
+    times = times_sent(plan, key);
+    if (draw(plan, key, times, 0x80) >= plan->rnr)
+        return false;
+    if (!times)
+        remember(plan, key);
+    return true;
 }
 
 static size_t add(char *out, size_t len, size_t at, const char *item)

@@ -22,7 +22,9 @@ struct fault_when {
     uint64_t packets;
 };
 
-#define FAULT_SEEN_BITS 12
+/* A table of buckets: a bucket loses its oldest entry only to a ninth packet with a fault and the same hash. */
+#define FAULT_BUCKETS 512
+#define FAULT_WAYS 8
 
 /* Chances are in units of 2^-32. */
 struct fault_plan {
@@ -36,11 +38,15 @@ struct fault_plan {
     uint64_t link_down_ns;       /* how long; 0: for good */
     struct fault_when die;
     bool any_packet;             /* some packet fault is on */
-    /* How often a packet was sent: retransmissions get verdicts of their own, else a lost packet is lost for ever. */
-    struct {
-        uint64_t key;
-        uint32_t times;
-    } seen[1 << FAULT_SEEN_BITS];
+    /*
+     * Packets that met a fault, and how often they were sent since: a retransmission gets a verdict of its own, else a
+     * lost packet would be lost for ever. Packets without fault need no entry.
+     */
+    struct fault_bucket {
+        uint64_t key[FAULT_WAYS];
+        uint32_t times[FAULT_WAYS];
+        uint32_t next;
+    } seen[FAULT_BUCKETS];
 };
 
 /*
