@@ -3,7 +3,6 @@
  * The libc calls that this library stands in front of, so that unmodified libibverbs and libmlx5 find a device: paths go
  * through the map of sysfs.c, the device node opens a file of uverbs/, its ioctl is a command.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

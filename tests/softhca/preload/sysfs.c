@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Path map: the parts of /sys that describe RDMA devices come from the folder that softhca-run made for this job. */
-#define _GNU_SOURCE
 #include "preload/preload.h"
 
 #include <errno.h>

@@ -18,8 +18,13 @@
 
 enum { MAX_CONTEXTS = 1024 };
 
-static struct uv_context *context[MAX_CONTEXTS];   /* guarded by the device lock */
-static unsigned ncontexts;                         /* atomic: lets fstat and close skip the look-up */
+/*
+ * Open contexts. They change with the device lock and the table lock held; contexts end with the device lock held. The
+ * table lock alone is enough to ask whether a descriptor is ours: the engine closes descriptors with the device lock held.
+ */
+static struct uv_context *context[MAX_CONTEXTS];
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned ncontexts;       /* atomic: lets fstat and close skip the look-up */
 
 /* statx is not among the calls that preload/ replaces. */
 bool uv_file_id(int fd, struct uv_file_id *out)
@@ -33,28 +38,35 @@ bool uv_file_id(int fd, struct uv_file_id *out)
     return true;
 }
 
+/* The result stays valid while the device lock is held. */
 static struct uv_context *find(int fd)
 {
+    struct uv_context *found = NULL;
     struct uv_file_id id;
 
     if (!__atomic_load_n(&ncontexts, __ATOMIC_ACQUIRE) || !uv_file_id(fd, &id))
         return NULL;
-    for (unsigned i = 0; i < MAX_CONTEXTS; i++)
+    pthread_mutex_lock(&table_lock);
+    for (unsigned i = 0; i < MAX_CONTEXTS && !found; i++)
         if (context[i] && context[i]->ino == id.ino && context[i]->dev == id.dev)
-            return context[i];
-    return NULL;
+            found = context[i];
+    pthread_mutex_unlock(&table_lock);
+    return found;
+}
+
+static void table_set(unsigned i, struct uv_context *ctx)
+{
+    pthread_mutex_lock(&table_lock);
+    context[i] = ctx;
+    pthread_mutex_unlock(&table_lock);
+    __atomic_add_fetch(&ncontexts, ctx ? 1 : -1, __ATOMIC_RELEASE);
 }
 
 bool uv_owns(int fd)
 {
-    bool ours;
     int saved = errno;
+    bool ours = find(fd) != NULL;
 
-    if (!__atomic_load_n(&ncontexts, __ATOMIC_ACQUIRE))
-        return false;
-    hca_lock(&hca_device);
-    ours = find(fd) != NULL;
-    hca_unlock(&hca_device);
     errno = saved;
     return ours;
 }
@@ -118,13 +130,15 @@ int uv_open(int flags)
     hca_lock(&hca_device);
     err = -EMFILE;
     for (unsigned i = 0; i < MAX_CONTEXTS && err; i++) {
+        struct uv_context *ctx;
+
         if (context[i])
             continue;
-        context[i] = context_new(fd);
-        err = context[i] ? 0 : -ENOMEM;
+        ctx = context_new(fd);
+        err = ctx ? 0 : -ENOMEM;
         if (err)
             break;
-        __atomic_add_fetch(&ncontexts, 1, __ATOMIC_RELEASE);
+        table_set(i, ctx);
     }
     hca_unlock(&hca_device);
     if (err)
@@ -163,8 +177,7 @@ void uv_closed(void)
 
         if (!ctx || held[i])
             continue;
-        context[i] = NULL;
-        __atomic_sub_fetch(&ncontexts, 1, __ATOMIC_RELEASE);
+        table_set(i, NULL);
         context_end(ctx);
     }
     if (dir)
@@ -175,10 +188,13 @@ void uv_closed(void)
 /* Nothing is torn down: pages and queues belong to the parent, which goes on. */
 void uv_forked(void)
 {
+    pthread_mutex_init(&table_lock, NULL);
     for (unsigned i = 0; i < MAX_CONTEXTS; i++) {
-        if (context[i])
-            close(context[i]->memfd);
+        struct uv_context *ctx = context[i];
+
         context[i] = NULL;
+        if (ctx)
+            close(ctx->memfd);
     }
     __atomic_store_n(&ncontexts, 0, __ATOMIC_RELEASE);
     uv_evfiles_forked();
