@@ -116,9 +116,9 @@ static void fill_query(const struct hca_qp *qp, struct ib_uverbs_query_qp_resp *
     dest_from_av(&resp->dest, &qp->av);
     dest_from_av(&resp->alt_dest, &qp->alt_av);
     resp->max_send_wr = qp->cap.max_send_wr;
-    resp->max_recv_wr = qp->cap.max_recv_wr;
+    resp->max_recv_wr = qp->rq_entries;   /* what the ring holds, not what was asked for */
     resp->max_send_sge = qp->cap.max_send_sge;
-    resp->max_recv_sge = qp->cap.max_recv_sge;
+    resp->max_recv_sge = qp->rq_entries ? (1u << qp->rq_log_stride) / 16 - (qp->rq_signature ? 1 : 0) : 0;
     resp->max_inline_data = qp->cap.max_inline;
     resp->qkey = qp->qkey;
     resp->rq_psn = qp->next_rcv_psn;
