@@ -285,22 +285,29 @@ static void nap(struct eng *e)
         wire_wait(e->wire, e->idle < IDLE_AFTER ? NAP_NS : e->idle < SLEEP_AFTER ? IDLE_NAP_NS : SLEEP_NAP_NS);
 }
 
+/* struct sched_attr of the kernel, as far as fair scheduling knows it; runtime is the wanted time slice. */
+struct slice_attr {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+static bool set_slice(int nice)
+{
+    const struct slice_attr attr = { .size = sizeof(attr), .policy = SCHED_OTHER, .nice = nice, .runtime = SLICE_NS };
+
+    return !syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 /* Clients spin; without a better claim to the processor each doorbell would wait for the end of their time slice. */
 static void claim_processor(void)
 {
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } attr = { .size = 48, .policy = SCHED_OTHER, .nice = NICE, .runtime = SLICE_NS };
-    pid_t self = (pid_t)syscall(SYS_gettid);
-
     prctl(PR_SET_NAME, "softhca");
     prctl(PR_SET_TIMERSLACK, 1000);
-    if (syscall(SYS_sched_setattr, self, &attr, 0) && setpriority(PRIO_PROCESS, (id_t)self, NICE))
-        return; /* not privileged: slower, not wrong */
+    if (!set_slice(NICE) && !set_slice(0))
+        return; /* an older kernel: slower, not wrong */
 }
 
 static void *engine_thread(void *arg)
