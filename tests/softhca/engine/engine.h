@@ -151,6 +151,11 @@ void eng_doorbell(struct eng_qp *q, uint64_t value);
 void eng_complain(struct eng_qp *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *eng_opcode_name(uint8_t opcode);
 
+/* ---- umr.c ---- */
+bool eng_umr_parse(struct eng_send *s, struct eng_lint *lint);
+/* Executes it, all before it being complete: 0 or the syndrome to fail with. */
+uint8_t eng_umr_run(struct eng_qp *q, const struct eng_send *s);
+
 /* ---- gather.c ---- */
 
 enum eng_copy_result { ENG_COPY_OK, ENG_COPY_PROTECTION, ENG_COPY_SHORT };

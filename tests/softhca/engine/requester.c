@@ -80,6 +80,8 @@ static uint8_t run_local(struct eng_qp *q, const struct eng_send *s)
 {
     uint8_t sink[PKT_MAX_MTU];
 
+    if (s->opcode == MLX5_OPCODE_UMR)
+        return eng_umr_run(q, s);
     for (uint32_t at = 0; s->opcode == OP_DUMP && at < s->len; at += sizeof(sink)) {
         uint32_t len = s->len - at < sizeof(sink) ? s->len - at : (uint32_t)sizeof(sink);
 
@@ -326,7 +328,7 @@ static bool pick(struct eng_qp *q)
                 return false;
             continue;
         }
-        if (s->syndrome || fenced(q, s))
+        if (s->syndrome || s->opcode == MLX5_OPCODE_UMR || fenced(q, s))
             return false; /* nothing behind it may start; it fails, or goes on, when it is the oldest */
         q->send++;
         q->sent = 0;

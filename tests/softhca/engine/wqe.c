@@ -37,6 +37,7 @@ const char *eng_opcode_name(uint8_t opcode)
     case MLX5_OPCODE_ATOMIC_FA: return "ATOMIC_FA";
     case MLX5_OPCODE_ATOMIC_MASKED_CS: return "MASKED_CS";
     case MLX5_OPCODE_ATOMIC_MASKED_FA: return "MASKED_FA";
+    case MLX5_OPCODE_UMR: return "UMR";
     case OP_DUMP: return "DUMP";
     default: return "UNKNOWN";
     }
@@ -166,6 +167,7 @@ static bool allowed(enum hca_qp_type type, uint8_t opcode)
     case OP_DUMP:
     case MLX5_OPCODE_SEND:
     case MLX5_OPCODE_SEND_IMM:
+    case MLX5_OPCODE_UMR:
         return true;
     case MLX5_OPCODE_RDMA_WRITE:
     case MLX5_OPCODE_RDMA_WRITE_IMM:
@@ -217,6 +219,8 @@ bool eng_wqe_parse(struct eng_send *s, const struct eng_wqe_rules *rules, struct
     switch (s->opcode) {
     case MLX5_OPCODE_NOP:
         return true;
+    case MLX5_OPCODE_UMR:
+        return eng_umr_parse(s, lint);
     case OP_DUMP:
         s->data_off = SEG;
         return parse_data(s, lint);
@@ -252,7 +256,7 @@ static int copy_blocks(struct eng_qp *q, struct eng_send *s)
 
 static uint32_t packets_of(const struct eng_qp *q, const struct eng_send *s)
 {
-    if (s->syndrome || s->opcode == MLX5_OPCODE_NOP || s->opcode == OP_DUMP)
+    if (s->syndrome || s->opcode == MLX5_OPCODE_NOP || s->opcode == MLX5_OPCODE_UMR || s->opcode == OP_DUMP)
         return 0;
     if (q->qp->type == HCA_UD || s->len <= q->qp->mtu)
         return 1;

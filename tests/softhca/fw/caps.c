@@ -110,13 +110,13 @@ void fw_query_device(const struct hca *hca, struct ib_uverbs_query_device_resp *
     resp->max_sge_rd = FW_MAX_SGE;
     resp->max_cq = HCA_MAX_CQ - 1;
     resp->max_cqe = FW_MAX_CQE;
-    resp->max_mr = HCA_MAX_KEY - 2;
+    resp->max_mr = HCA_MAX_KEY - 8;
     resp->max_pd = HCA_MAX_PD - 1;
     resp->max_qp_rd_atom = HCA_MAX_RD_ATOMIC;
     resp->max_res_rd_atom = HCA_MAX_RD_ATOMIC * HCA_MAX_QP;
     resp->max_qp_init_rd_atom = HCA_MAX_RD_ATOMIC;
     resp->atomic_cap = IBV_ATOMIC_HCA;
-    resp->max_mw = HCA_MAX_KEY - 2;
+    resp->max_mw = HCA_MAX_KEY - 8;
     resp->max_ah = INT32_MAX;
     resp->max_srq = HCA_MAX_SRQ - 1;
     resp->max_srq_wr = FW_MAX_SRQ_WR;

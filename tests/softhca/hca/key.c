@@ -5,8 +5,8 @@
 
 #include "hca/objects.h"
 
-/* Index 0 would give keys that look like small integers, index 1 holds the "no key" value 0x100. */
-enum { FIRST_INDEX = 2, MAX_DEPTH = 4 };
+/* Below lie values with a meaning of their own: 0x100 is "no key", 0x400 marks a repeated block in a list of keys. */
+enum { FIRST_INDEX = 8, MAX_DEPTH = 4 };
 
 #define SUPPORTED_ACCESS                                                                                                    \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND \

@@ -106,7 +106,6 @@ static struct uv_context *context_new(int fd)
         free(ctx);
         return NULL;
     }
-    ctx->used = true;
     ctx->dev = id.dev;
     ctx->ino = id.ino;
     ctx->next_uar_page = UV_UAR_FIRST_PAGE;
@@ -175,7 +174,7 @@ void uv_closed(void)
     for (unsigned i = 0; dir && i < MAX_CONTEXTS; i++) {
         struct uv_context *ctx = context[i];
 
-        if (!ctx || held[i])
+        if (!ctx || held[i] || ctx->pins)
             continue;
         table_set(i, NULL);
         context_end(ctx);

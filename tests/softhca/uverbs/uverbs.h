@@ -66,17 +66,15 @@ struct uv_object {
 };
 
 struct uv_context {
-    bool used;
     bool has_ucontext;           /* GET_CONTEXT was done */
     bool devx;                   /* DEVX was asked for at GET_CONTEXT */
-    bool dead;
+    unsigned pins;               /* commands that have given the lock away for a moment */
     uint64_t dev, ino;           /* of the memfd that plays the device file */
     int memfd;                   /* our own descriptor of it, for mapping doorbell pages */
     struct hca_evfile *async;    /* the default async event file */
     struct uv_object *object;
     uint32_t nobjects;
     uint32_t next_uar_page;
-    struct mlx5_ib_clock_info *clock;
 };
 
 /* 0 or -ENOMEM. */

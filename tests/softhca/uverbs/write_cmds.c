@@ -2,6 +2,7 @@
 /* The legacy write() commands that rdma-core still issues; they travel inside UVERBS_METHOD_INVOKE_WRITE. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fw/fw.h"
 #include "uverbs/uverbs.h"
@@ -192,6 +193,21 @@ static int create_channel(struct uv_bundle *b)
     return reply(b, &resp, sizeof resp);
 }
 
+/*
+ * A firmware command takes long enough for work that was posted before it to complete, and whether a ring can shrink
+ * depends on that. Here a command is quick: the engine gets its time first.
+ */
+static void let_engine_catch_up(struct uv_context *ctx)
+{
+    const struct timespec pause = { .tv_nsec = 5000000 };
+
+    ctx->pins++;
+    hca_unlock(&hca_device);
+    nanosleep(&pause, NULL);
+    hca_lock(&hca_device);
+    ctx->pins--;
+}
+
 static int resize_cq(struct uv_bundle *b)
 {
     struct ib_uverbs_resize_cq cmd;
@@ -204,6 +220,7 @@ static int resize_cq(struct uv_bundle *b)
 
     if (uv_in(b, UVERBS_ATTR_CORE_IN, &cmd, sizeof cmd) || uv_in(b, UVERBS_ATTR_UHW_IN, &vendor, sizeof vendor))
         return -EFAULT;
+    let_engine_catch_up(b->ctx);
     cq = lookup(b, cmd.cq_handle, UV_CQ);
     if (!cq || cmd.cqe < 1 || cmd.cqe > FW_MAX_CQE || vendor.reserved0 || vendor.reserved1)
         return -EINVAL;
