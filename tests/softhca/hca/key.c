@@ -68,6 +68,8 @@ static int attach(const struct hca_mr_attr *attr, struct hca_mem **out)
     struct hca_mem *mem;
     int err = 0;
 
+    if (!attr->len || attr->addr + attr->len < attr->addr || attr->len >> 12 > UINT32_MAX)
+        return -EINVAL;
     if (attr->dmabuf_fd < 0) {
         mem = hca_mem_get(attr->addr, attr->len, writable, &err);
     } else {

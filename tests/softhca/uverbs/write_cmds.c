@@ -381,5 +381,7 @@ int uv_invoke_write(struct uv_bundle *b)
         return known->handler(b);
     }
     hca_log(HCA_INFO, "write command 0x%x is not among those of this device", cmd);
-    return -EOPNOTSUPP;
+    if (cmd & IB_USER_VERBS_CMD_FLAG_EXTENDED)
+        return (cmd & ~(uint32_t)IB_USER_VERBS_CMD_FLAG_EXTENDED) > IB_USER_VERBS_EX_CMD_MODIFY_CQ ? -EINVAL : -EOPNOTSUPP;
+    return cmd > IB_USER_VERBS_CMD_OPEN_QP ? -EINVAL : -EOPNOTSUPP;
 }
