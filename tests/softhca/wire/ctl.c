@@ -13,15 +13,6 @@
 #define REPORT_BYTES 16384
 #define HELLO_WAIT_MS 20
 
-static socklen_t slot_address(struct sockaddr_un *a, uint32_t slot)
-{
-    memset(a, 0, sizeof(*a));
-    a->sun_family = AF_UNIX;
-    /* Abstract name, first byte 0: no file, and the kernel frees it with the socket. */
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-                       (size_t)snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, "softhca.%u", slot));
-}
-
 int ctl_claim_slot(struct wire *w, bool with_udp)
 {
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -31,7 +22,7 @@ int ctl_claim_slot(struct wire *w, bool with_udp)
         return -errno;
     for (uint32_t slot = 1; slot <= WIRE_MAX_SLOT; slot++) {
         struct sockaddr_un a;
-        socklen_t len = slot_address(&a, slot);
+        socklen_t len = ctl_address(&a, slot);
 
         if (bind(sock, (struct sockaddr *)&a, len)) {
             err = -errno;
@@ -58,33 +49,6 @@ int ctl_claim_slot(struct wire *w, bool with_udp)
     }
     w->listen_sock = sock;
     return 0;
-}
-
-bool ctl_same_user(int sock)
-{
-    struct ucred cred;
-    socklen_t len = sizeof(cred);
-
-    return !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) && (cred.uid == geteuid() || cred.uid == 0);
-}
-
-int ctl_connect(uint32_t slot)
-{
-    struct sockaddr_un a;
-    socklen_t len = slot_address(&a, slot);
-    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int err;
-
-    if (sock < 0)
-        return -errno;
-    if (!connect(sock, (struct sockaddr *)&a, len)) {
-        if (ctl_same_user(sock) || geteuid() == 0)
-            return sock;
-        errno = EACCES;
-    }
-    err = -errno;
-    close(sock);
-    return err;
 }
 
 int ctl_send_fd(int sock, const struct ctl_msg *msg, int fd)

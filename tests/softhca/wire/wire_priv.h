@@ -5,7 +5,9 @@
 
 #include "wire/wire.h"
 
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 struct shm_ring;
 
@@ -83,8 +85,10 @@ struct ctl_msg {
     uint32_t reserved;
 };
 enum { CTL_MAGIC = 0x53484341, CTL_ATTACH = 1, CTL_REPORT = 2 };
+socklen_t ctl_address(struct sockaddr_un *a, uint32_t slot);
 int ctl_claim_slot(struct wire *w, bool with_udp);
 int ctl_connect(uint32_t slot);  /* non-blocking connection to a slot, or -errno */
+int ctl_set_blocking(int sock);
 void ctl_accept(struct wire *w);
 int ctl_send_fd(int sock, const struct ctl_msg *msg, int fd);
 bool ctl_same_user(int sock);
