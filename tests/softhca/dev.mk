@@ -23,7 +23,7 @@ $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -c $< -o $@
 
-$(O)/$(T)/tools/%.o: SAN :=
+$(O)/$(T)/tools/%.o: override SAN :=
 
 -include $(LIB_OBJ:.o=.d) $(RUN_OBJ:.o=.d)
 .PHONY: all

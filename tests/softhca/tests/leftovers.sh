@@ -6,6 +6,8 @@ need ibv_devinfo ibv_rc_pingpong
 export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 
+jobs_started=
+
 folders() {
     find "$TMPDIR" -maxdepth 1 -name 'softhca-*' | wc -l
 }
@@ -54,7 +56,7 @@ start_server() {
 }
 
 timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" ibv_devinfo >"$work/out" 2>&1
-check "a job that ends by itself" gone 0
+check "a job that ends by itself" gone 1
 timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" false
 check "exit status is the command's" test $? -eq 1
 timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" no-such-program 2>"$work/out"
