@@ -3,7 +3,7 @@
 # Sourced by the scripts that run foreign clients: TAP, pairs of server and client, bounded and without leftovers.
 # SOFTHCA_RUN names the launcher. CLIENT_LIMIT bounds each run in seconds.
 
-: "${SOFTHCA_RUN:=softhca-run}"
+: "${SOFTHCA_RUN:=${top_builddir:-.}/tests/softhca/softhca-run}"
 : "${CLIENT_LIMIT:=120}"
 tap_number=0
 tap_failed=0
