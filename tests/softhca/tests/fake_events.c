@@ -31,3 +31,11 @@ void uv_event_device_fatal(void)
 void uv_forked(void)
 {
 }
+
+void uv_fork_lock(void)
+{
+}
+
+void uv_fork_unlock(void)
+{
+}

@@ -10,11 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct card {
-    uint32_t qpn, rkey, slot;
-    uint64_t heap;
-};
-
 static void *pages(size_t bytes)
 {
     void *p = mmap(NULL, (bytes + 4095) & ~4095ul, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -73,7 +68,7 @@ static int make_qp(struct nic *n)
     return err ? err : hca_qp_new(n->hca, &attr, &n->qp);
 }
 
-static int connect_qp(struct nic *n, const struct card *peer)
+static int connect_qp(struct nic *n, const struct nic_card *peer)
 {
     struct hca_qp_attr attr = { .port_num = 1, .access = 0xf, .mtu_code = n->setup.mtu_code, .dest_qpn = peer->qpn,
                                 .rq_psn = n->setup.psn, .sq_psn = n->setup.psn, .max_rd_atomic = 16,
@@ -137,7 +132,7 @@ static int make_objects(struct nic *n)
 
 int nic_open(struct nic *n, const struct nic_setup *setup, int sock)
 {
-    struct card mine, peer;
+    struct nic_card mine, peer;
     int err;
 
     memset(n, 0, sizeof(*n));
@@ -152,7 +147,7 @@ int nic_open(struct nic *n, const struct nic_setup *setup, int sock)
     hca_unlock(n->hca);
     if (err)
         return err;
-    mine = (struct card){ n->qp->qpn, n->mr->key, n->hca->id.slot, (uint64_t)(uintptr_t)n->heap };
+    mine = (struct nic_card){ n->qp->qpn, n->mr->key, n->hca->id.slot, (uint64_t)(uintptr_t)n->heap };
     if (!swap(sock, &mine, &peer, sizeof(mine)))
         return -EPIPE;
     n->peer_qpn = peer.qpn;

@@ -43,6 +43,12 @@ struct nic_done {
     uint32_t bytes, imm_be;
 };
 
+/* What the two ends tell each other over the socket before they connect. */
+struct nic_card {
+    uint32_t qpn, rkey, slot;
+    uint64_t heap;
+};
+
 /* Both sides call it; exchanges addresses over sock. 0 or -errno. */
 int nic_open(struct nic *n, const struct nic_setup *setup, int sock);
 void nic_close(struct nic *n);
