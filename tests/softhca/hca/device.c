@@ -120,10 +120,12 @@ void hca_die(struct hca *hca)
 void hca_fork_prepare(void)
 {
     hca_lock(&hca_device);
+    uv_fork_lock();
 }
 
 void hca_fork_parent(void)
 {
+    uv_fork_unlock();
     hca_unlock(&hca_device);
 }
 
@@ -132,10 +134,13 @@ void hca_fork_child(void)
 {
     struct hca *hca = &hca_device;
 
+    uv_fork_unlock();
     if (identified)
         eng_forked(hca);
     uv_forked();
-    memset(hca, 0, sizeof *hca);
-    pthread_mutex_init(&hca->lock, NULL);
+    memset((uint8_t *)hca + sizeof hca->lock, 0, sizeof *hca - sizeof hca->lock);
     identified = false;
+    hca_unlock(hca);
 }
+
+_Static_assert(offsetof(struct hca, lock) == 0, "everything behind the lock is cleared");

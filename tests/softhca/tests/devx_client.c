@@ -343,15 +343,11 @@ static int wait_for(struct client *c, uint16_t index)
 
     for (unsigned spins = 1;; spins++) {
         uint32_t last = __atomic_load_n((uint32_t *)(void *)&c->cqe->wqe_counter, __ATOMIC_ACQUIRE);
-        struct mlx5_err_cqe error;
-        uint8_t opcode;
-        uint16_t counter;
+        uint8_t opcode = (uint8_t)(be32toh(last) & 0xff) >> 4;
+        uint16_t counter = (uint16_t)(be32toh(last) >> 16);
 
-        memcpy(&error, c->cqe, sizeof error);
-        opcode = (uint8_t)(be32toh(last) & 0xff) >> 4;
-        counter = (uint16_t)(be32toh(last) >> 16);
         if (opcode == MLX5_CQE_REQ_ERR)
-            return error.syndrome;
+            return __atomic_load_n(&((struct mlx5_err_cqe *)(void *)c->cqe)->syndrome, __ATOMIC_RELAXED);
         if (opcode != MLX5_CQE_INVALID && (int16_t)(counter - index) >= 0)
             return 0;
         if (!(spins % 64))

@@ -184,10 +184,20 @@ void uv_closed(void)
     hca_unlock(&hca_device);
 }
 
+/* No thread may hold the table lock while the process is copied. */
+void uv_fork_lock(void)
+{
+    pthread_mutex_lock(&table_lock);
+}
+
+void uv_fork_unlock(void)
+{
+    pthread_mutex_unlock(&table_lock);
+}
+
 /* Nothing is torn down: pages and queues belong to the parent, which goes on. */
 void uv_forked(void)
 {
-    pthread_mutex_init(&table_lock, NULL);
     for (unsigned i = 0; i < MAX_CONTEXTS; i++) {
         struct uv_context *ctx = context[i];
 

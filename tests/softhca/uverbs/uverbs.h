@@ -29,6 +29,9 @@ bool uv_ioctl(int fd, unsigned long request, void *arg, int *ret_out);
 bool uv_owns(int fd);
 /* After a close of a descriptor that uv_owns said yes to: ends the context when no descriptor is left. */
 void uv_closed(void);
+/* Around and after a fork. */
+void uv_fork_lock(void);
+void uv_fork_unlock(void);
 void uv_forked(void);
 
 /* ---- copying (copy.c) ---- */
