@@ -11,13 +11,22 @@ LIB_SRC := $(wildcard $(T)/preload/*.c $(T)/uverbs/*.c $(T)/fw/*.c $(T)/hca/*.c 
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
 RUN_OBJ := $(O)/$(T)/tools/softhca-run.o $(O)/$(T)/tools/jobdir.o
 
-all: $(O)/libsofthca.so $(O)/softhca-run
+all: $(O)/libsofthca.so $(O)/softhca-run $(O)/softhca-stat
 
 $(O)/libsofthca.so: $(LIB_OBJ)
 	$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -ldl
 
 $(O)/softhca-run: $(RUN_OBJ)
 	$(CC) -o $@ $^
+
+STAT_OBJ := $(O)/$(T)/tools/softhca-stat.o $(O)/plain/ctl_client.o
+$(O)/softhca-stat: $(STAT_OBJ)
+	$(CC) -o $@ $^
+
+$(O)/plain/ctl_client.o: override SAN :=
+$(O)/plain/ctl_client.o: $(T)/wire/ctl_client.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
