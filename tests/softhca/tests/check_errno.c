@@ -22,7 +22,7 @@ static void expect(int got, int want, const char *what)
 
 static int header(size_t length, unsigned attrs, unsigned driver, uint64_t reserved)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
     cmd.hdr.length = (__u16)length;
@@ -35,7 +35,7 @@ static int header(size_t length, unsigned attrs, unsigned driver, uint64_t reser
 static void headers(void)
 {
     const size_t head = sizeof(struct ib_uverbs_ioctl_hdr), attr = sizeof(struct ib_uverbs_attr);
-    struct cmd cmd;
+    union cmd cmd;
 
     expect(ioctl(fd, RDMA_VERBS_IOCTL + 1, page) ? errno : 0, ENOTTY, "another ioctl");
     expect(ioctl(fd, RDMA_VERBS_IOCTL, NULL) ? errno : 0, EFAULT, "header at address 0");
@@ -54,7 +54,7 @@ static void headers(void)
 
 static int query_port(size_t port_len, uint64_t port, void *out, size_t out_len, unsigned extra_id, unsigned extra_flags)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
     cmd_attr(&cmd, UVERBS_ATTR_QUERY_PORT_PORT_NUM, port_len, port);
@@ -67,7 +67,7 @@ static int query_port(size_t port_len, uint64_t port, void *out, size_t out_len,
 static void attributes(void)
 {
     struct ib_uverbs_query_port_resp_ex resp;
-    struct cmd cmd;
+    union cmd cmd;
 
     expect(query_port(8, 1, &resp, sizeof resp, 0, 0), 0, "query of port 1");
     expect(query_port(8, 2, &resp, sizeof resp, 0, 0), EINVAL, "query of port 2");
@@ -156,7 +156,7 @@ static int create_cq(uint32_t cqe, uint32_t vector, uint32_t cqe_size, uint64_t 
     struct mlx5_ib_create_cq vendor = { .buf_addr = ring, .db_addr = (uintptr_t)page, .cqe_size = cqe_size };
     struct mlx5_ib_create_cq_resp vendor_out;
     uint32_t got = 0;
-    struct cmd cmd;
+    union cmd cmd;
     int err;
 
     cmd_begin(&cmd, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
@@ -168,7 +168,7 @@ static int create_cq(uint32_t cqe, uint32_t vector, uint32_t cqe_size, uint64_t 
     cmd_ptr(&cmd, UVERBS_ATTR_UHW_IN, &vendor, sizeof vendor);
     cmd_out(&cmd, UVERBS_ATTR_UHW_OUT, &vendor_out, sizeof vendor_out);
     err = cmd_run(fd, &cmd);
-    *handle = (uint32_t)cmd.attr[0].data;
+    *handle = (uint32_t)cmd.hdr.attrs[0].data;
     return err;
 }
 
@@ -177,7 +177,7 @@ static int create_qp(uint32_t type, uint32_t cq, const struct mlx5_ib_create_qp 
     struct ib_uverbs_qp_cap cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 }, cap_out;
     struct mlx5_ib_create_qp_resp vendor_out;
     uint32_t qpn;
-    struct cmd cmd;
+    union cmd cmd;
     int err;
 
     cmd_begin(&cmd, UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);
@@ -193,7 +193,7 @@ static int create_qp(uint32_t type, uint32_t cq, const struct mlx5_ib_create_qp 
     cmd_ptr(&cmd, UVERBS_ATTR_UHW_IN, vendor, sizeof *vendor);
     cmd_out(&cmd, UVERBS_ATTR_UHW_OUT, &vendor_out, sizeof vendor_out);
     err = cmd_run(fd, &cmd);
-    *handle = (uint32_t)cmd.attr[0].data;
+    *handle = (uint32_t)cmd.hdr.attrs[0].data;
     return err;
 }
 
@@ -201,7 +201,7 @@ static uint32_t alloc_uar(void)
 {
     uint64_t offset;
     uint32_t length, page_id = 0;
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC);
     cmd_handle(&cmd, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, 0);
@@ -240,7 +240,7 @@ static void states(uint32_t qp)
 static int destroy_cq(uint32_t handle)
 {
     struct ib_uverbs_destroy_cq_resp resp;
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY);
     cmd_handle(&cmd, UVERBS_ATTR_DESTROY_CQ_HANDLE, handle);
@@ -251,7 +251,7 @@ static int destroy_cq(uint32_t handle)
 static int destroy_qp(uint32_t handle)
 {
     struct ib_uverbs_destroy_qp_resp resp;
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY);
     cmd_handle(&cmd, UVERBS_ATTR_DESTROY_QP_HANDLE, handle);
@@ -296,7 +296,7 @@ static void queues(void)
 
 static int devx_general(const uint8_t *in, size_t in_len, uint8_t *out, size_t out_len)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
     cmd_ptr(&cmd, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, in, in_len);
@@ -306,7 +306,7 @@ static int devx_general(const uint8_t *in, size_t in_len, uint8_t *out, size_t o
 
 static int devx_create(const uint8_t *in, size_t in_len, uint8_t *out, size_t out_len)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
     cmd_handle(&cmd, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, 0);

@@ -19,12 +19,13 @@
 
 enum { CMD_MAX_ATTRS = 24 };
 
-struct cmd {
+/* Header and attributes, which follow it as its flexible array. */
+union cmd {
     struct ib_uverbs_ioctl_hdr hdr;
-    struct ib_uverbs_attr attr[CMD_MAX_ATTRS];
+    uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + CMD_MAX_ATTRS * sizeof(struct ib_uverbs_attr)];
 };
 
-static inline void cmd_begin(struct cmd *cmd, unsigned object, unsigned method)
+static inline void cmd_begin(union cmd *cmd, unsigned object, unsigned method)
 {
     memset(cmd, 0, sizeof *cmd);
     cmd->hdr.object_id = (__u16)object;
@@ -32,9 +33,9 @@ static inline void cmd_begin(struct cmd *cmd, unsigned object, unsigned method)
     cmd->hdr.driver_id = RDMA_DRIVER_MLX5;
 }
 
-static inline struct ib_uverbs_attr *cmd_attr(struct cmd *cmd, unsigned id, size_t len, uint64_t data)
+static inline struct ib_uverbs_attr *cmd_attr(union cmd *cmd, unsigned id, size_t len, uint64_t data)
 {
-    struct ib_uverbs_attr *attr = &cmd->attr[cmd->hdr.num_attrs++];
+    struct ib_uverbs_attr *attr = &cmd->hdr.attrs[cmd->hdr.num_attrs++];
 
     attr->attr_id = (__u16)id;
     attr->len = (__u16)len;
@@ -43,7 +44,7 @@ static inline struct ib_uverbs_attr *cmd_attr(struct cmd *cmd, unsigned id, size
     return attr;
 }
 
-static inline void cmd_ptr(struct cmd *cmd, unsigned id, const void *data, size_t len)
+static inline void cmd_ptr(union cmd *cmd, unsigned id, const void *data, size_t len)
 {
     uint64_t small = 0;
 
@@ -52,20 +53,20 @@ static inline void cmd_ptr(struct cmd *cmd, unsigned id, const void *data, size_
     cmd_attr(cmd, id, len, len <= sizeof small ? small : (uintptr_t)data);
 }
 
-static inline void cmd_out(struct cmd *cmd, unsigned id, void *data, size_t len)
+static inline void cmd_out(union cmd *cmd, unsigned id, void *data, size_t len)
 {
     cmd_attr(cmd, id, len, (uintptr_t)data);
 }
 
-static inline void cmd_handle(struct cmd *cmd, unsigned id, uint32_t handle)
+static inline void cmd_handle(union cmd *cmd, unsigned id, uint32_t handle)
 {
     cmd_attr(cmd, id, 0, handle);
 }
 
 /* 0 or the errno. */
-static inline int cmd_run(int fd, struct cmd *cmd)
+static inline int cmd_run(int fd, union cmd *cmd)
 {
-    cmd->hdr.length = (__u16)(sizeof cmd->hdr + cmd->hdr.num_attrs * sizeof cmd->attr[0]);
+    cmd->hdr.length = (__u16)(sizeof cmd->hdr + cmd->hdr.num_attrs * sizeof(struct ib_uverbs_attr));
     return ioctl(fd, RDMA_VERBS_IOCTL, cmd) ? errno : 0;
 }
 
@@ -78,7 +79,7 @@ static inline int cmd_open_context(void)
     struct mlx5_ib_alloc_ucontext_resp resp;
     uint32_t vectors;
     uint64_t support;
-    struct cmd cmd;
+    union cmd cmd;
     int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
 
     if (fd < 0)
@@ -94,7 +95,7 @@ static inline int cmd_open_context(void)
 /* A legacy write() command in its ioctl envelope. */
 static inline int cmd_write(int fd, uint32_t number, const void *in, size_t in_len, void *out, size_t out_len)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
     cmd_ptr(&cmd, UVERBS_ATTR_WRITE_CMD, &(uint64_t){ number }, 8);
@@ -128,7 +129,7 @@ static inline int cmd_reg_mr(int fd, uint32_t pd, void *addr, uint64_t len, uint
 
 static inline int cmd_destroy(int fd, unsigned object, unsigned method, unsigned id, uint32_t handle)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, object, method);
     cmd_handle(&cmd, id, handle);

@@ -492,15 +492,14 @@ static unsigned query_state(struct client *c)
 /* A later flush completion may already have replaced the first error in the one entry. */
 static void do_error(struct client *c)
 {
-    struct mlx5_wqe_raddr_seg *seg = begin(c, MLX5_OPCODE_RDMA_WRITE, 0, 3, SIGNALED);
+    uint8_t *seg = begin(c, MLX5_OPCODE_RDMA_WRITE, 0, 3, SIGNALED);
     int status;
 
-    local(c, remote(c, seg, 0), 0, 8);
-    seg->rkey ^= htobe32(0x5500);
+    local(c, remote(c, seg, 0), OFF_LOCAL, 8);
     post(c, 1);
     status = wait_for(c, (uint16_t)(c->index - 1));
     tap_ok(status == MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR || status == MLX5_CQE_SYNDROME_WR_FLUSH_ERR,
-           "a wrong key completes with a remote access error (0x%02x)", (unsigned)status);
+           "the key of an ended registration gives a remote access error (0x%02x)", (unsigned)status);
     tap_ok(query_state(c) == 6, "the queue pair is in the error state then");
 }
 
@@ -524,6 +523,26 @@ static void check_target(struct client *c)
         right = right && value == 69900 + i;
     }
     tap_ok(right, "target: last round of the small writes");
+}
+
+/* The same memory under a new key: the old one must not work any more, although all else is as before. */
+static void renew_key(struct client *c)
+{
+    uint32_t old = c->mr->rkey;
+
+    if (ibv_dereg_mr(c->mr))
+        die("deregistration");
+    c->mr = ibv_reg_mr(c->pd, c->heap, HEAP, ACCESS);
+    tap_ok(c->mr && c->mr->rkey != old, "target: registering again gives another key");
+}
+
+static void check_untouched(struct client *c)
+{
+    bool right = true;
+
+    for (unsigned i = 0; i < 8; i++)
+        right = right && c->heap[i] == (uint8_t)(i * 7);
+    tap_ok(right, "target: a write with the old key touched nothing");
 }
 
 static void teardown(struct client *c)
@@ -551,12 +570,16 @@ static int run(struct client *c)
         do_wraps(c);
     }
     meet(c);
-    if (c->rank)
+    if (c->rank) {
         check_target(c);
+        renew_key(c);
+    }
     meet(c);
     if (!c->rank)
         do_error(c);
     meet(c);
+    if (c->rank)
+        check_untouched(c);
     teardown(c);
     return tap_failures;
 }

@@ -121,7 +121,7 @@ static void fill(uint8_t *at, size_t len)
     }
 }
 
-static void run(struct cmd *cmd)
+static void run(union cmd *cmd)
 {
     int fd = files[below(FILES)];
     int err = cmd_run(fd, cmd);
@@ -151,7 +151,7 @@ static void run(struct cmd *cmd)
 static void random_attributes(void)
 {
     const uint16_t *method = methods[below(sizeof methods / sizeof *methods)];
-    struct cmd cmd;
+    union cmd cmd;
 
     cmd_begin(&cmd, method[0], method[1]);
     for (unsigned n = below(14); n-- > 0;) {
@@ -172,7 +172,7 @@ static void write_command(void)
     uint32_t number = below(48) | (below(4) ? 0 : IB_USER_VERBS_CMD_FLAG_EXTENDED);
     size_t in_len = 16 + (below(160) & ~3u);
     uint8_t *in = buffer + BUFFER / 2 + 1024;
-    struct cmd cmd;
+    union cmd cmd;
 
     if (number == IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL)
         return;                  /* each makes a descriptor */
@@ -202,7 +202,7 @@ static void firmware_command(void)
     uint8_t *in = buffer + BUFFER / 2 + 8192;
     size_t in_len = below(6) ? 0x110 + below(64) : 16 + below(0x100);
     uint16_t opcode = htobe16(opcodes[below(sizeof opcodes / sizeof *opcodes)]);
-    struct cmd cmd;
+    union cmd cmd;
 
     fill(in, in_len);
     memcpy(in, &opcode, sizeof opcode);
@@ -217,7 +217,7 @@ static void firmware_command(void)
 static void useful_command(void)
 {
     int fd = files[below(FILES)];
-    struct cmd cmd;
+    union cmd cmd;
     uint32_t handle;
 
     switch (below(4)) {
@@ -250,14 +250,14 @@ static void useful_command(void)
 /* The raw header: lengths, counts, numbers. */
 static void raw_command(void)
 {
-    struct cmd cmd;
+    union cmd cmd;
 
     for (size_t i = 0; i < sizeof cmd / 4; i++)
         ((uint32_t *)(void *)&cmd)[i] = below(3) ? 0 : rnd();
     cmd.hdr.length = (__u16)rnd();
     cmd.hdr.num_attrs = below(3) ? (__u16)below(40) : (__u16)rnd();
     if (below(2))
-        cmd.hdr.length = (__u16)(sizeof cmd.hdr + cmd.hdr.num_attrs * sizeof cmd.attr[0]);
+        cmd.hdr.length = (__u16)(sizeof cmd.hdr + cmd.hdr.num_attrs * sizeof(struct ib_uverbs_attr));
     if (cmd.hdr.num_attrs > CMD_MAX_ATTRS)
         cmd.hdr.length = (__u16)(1 + rnd() % 200);
     ioctl(files[below(FILES)], RDMA_VERBS_IOCTL, &cmd);

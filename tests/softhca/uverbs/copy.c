@@ -16,7 +16,8 @@ static int copy(void *local, uint64_t user, size_t len, bool in)
     while (len) {
         struct iovec mine = { .iov_base = pos, .iov_len = len };
         struct iovec theirs = { .iov_base = (void *)(uintptr_t)user, .iov_len = len };
-        ssize_t done = in ? process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0) : process_vm_writev(getpid(), &mine, 1, &theirs, 1, 0);
+        ssize_t done = in ? process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0)
+                          : process_vm_writev(getpid(), &mine, 1, &theirs, 1, 0);
 
         if (done <= 0) {
             if (done < 0 && (errno == ENOSYS || errno == EPERM)) {

@@ -306,7 +306,8 @@ static int subscribe(struct uv_bundle *b)
 {
     uint16_t types[MAX_SUBSCRIBED_TYPES];
     size_t bytes = uv_len(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST);
-    int redirect = uv_has(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) ? (int)uv_num(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) : -1;
+    bool redirected = uv_has(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM);
+    int redirect = redirected ? (int)uv_num(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) : -1;
     struct fw_object *obj = NULL;
     struct hca_evfile *file;
     struct hca_qp *qp = NULL;
@@ -328,7 +329,8 @@ static int subscribe(struct uv_bundle *b)
     file = uv_evfile_get(uv_fd(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE), UV_EV_DEVX, &err);
     if (err)
         return err;
-    err = uv_devx_subscribe(file, uv_num(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE), redirect, types, (unsigned)(bytes / 2), cq, qp);
+    err = uv_devx_subscribe(file, uv_num(b, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE), redirect, types, (unsigned)(bytes / 2), cq,
+                            qp);
     uv_evfile_put(file);
     return err;
 }

@@ -94,11 +94,13 @@ static int cq_events(const struct uv_bundle *b, struct hca_evsource *comp, struc
 
 static int cq_check(const struct uv_bundle *b, const struct mlx5_ib_create_cq *cmd, uint32_t cqe)
 {
+    uint64_t flags = uv_num(b, UVERBS_ATTR_CREATE_CQ_FLAGS);
+
     if (!cqe || uv_num(b, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR) >= FW_COMP_VECTORS)
         return -EINVAL;
     if (cqe > FW_MAX_CQE)
         return -EINVAL;
-    if (uv_num(b, UVERBS_ATTR_CREATE_CQ_FLAGS) & ~(uint64_t)(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION | IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
+    if (flags & ~(uint64_t)(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION | IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
         return -EOPNOTSUPP;
     if (cmd->flags & ~(MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX | MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD))
         return -EINVAL;
@@ -518,10 +520,18 @@ static const struct uv_attr_spec destroy_srq_spec[] = {
     UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_SRQ_HANDLE, UV_SRQ, UV_DESTROY, UV_MANDATORY),
     UV_ATTR_OUT(UVERBS_ATTR_DESTROY_SRQ_RESP, sizeof(struct ib_uverbs_destroy_srq_resp), UV_MANDATORY),
 };
-static const struct uv_attr_spec destroy_pd_spec[] = { UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_PD_HANDLE, UV_PD, UV_DESTROY, UV_MANDATORY) };
-static const struct uv_attr_spec destroy_mr_spec[] = { UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_MR_HANDLE, UV_MR, UV_DESTROY, UV_MANDATORY) };
-static const struct uv_attr_spec destroy_mw_spec[] = { UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_MW_HANDLE, UV_MW, UV_DESTROY, UV_MANDATORY) };
-static const struct uv_attr_spec destroy_ah_spec[] = { UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_AH_HANDLE, UV_AH, UV_DESTROY, UV_MANDATORY) };
+static const struct uv_attr_spec destroy_pd_spec[] = {
+    UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_PD_HANDLE, UV_PD, UV_DESTROY, UV_MANDATORY),
+};
+static const struct uv_attr_spec destroy_mr_spec[] = {
+    UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_MR_HANDLE, UV_MR, UV_DESTROY, UV_MANDATORY),
+};
+static const struct uv_attr_spec destroy_mw_spec[] = {
+    UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_MW_HANDLE, UV_MW, UV_DESTROY, UV_MANDATORY),
+};
+static const struct uv_attr_spec destroy_ah_spec[] = {
+    UV_ATTR_OBJ(UVERBS_ATTR_DESTROY_AH_HANDLE, UV_AH, UV_DESTROY, UV_MANDATORY),
+};
 static const struct uv_attr_spec dmabuf_spec[] = {
     UV_ATTR_OBJ(UVERBS_ATTR_REG_DMABUF_MR_HANDLE, UV_MR, UV_NEW, UV_MANDATORY),
     UV_ATTR_OBJ(UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, UV_PD, UV_READ, UV_MANDATORY),
