@@ -32,8 +32,10 @@ enum {
 };
 static const uint16_t register_at[REGISTERS] = { 0x800, 0x900, 0xa00, 0xb00 };
 
-#define RTO_LOSSY_NS 4000000ull  /* first retransmission when packets can get lost */
-#define RTO_LOSSLESS_NS 50000000ull
+/* First retransmission when faults lose packets, when a full socket buffer may, and when nothing gets lost. */
+#define RTO_FAULTS_NS 4000000ull
+#define RTO_UDP_NS 20000000ull
+#define RTO_SHM_NS 50000000ull
 
 void eng_activate(struct eng_qp *q)
 {
@@ -382,7 +384,9 @@ int eng_open(struct hca *hca)
     }
     e->window = wire_window(e->wire);
     e->timeout_scale = TIMEOUT_SCALE;
-    e->rto_ns = e->faults.any_packet || !strcmp(wire_kind(e->wire), "udp") ? RTO_LOSSY_NS : RTO_LOSSLESS_NS;
+    e->rto_ns = !strcmp(wire_kind(e->wire), "udp") ? RTO_UDP_NS : RTO_SHM_NS;
+    if (e->faults.any_packet || e->faults.link_down.ns || e->faults.link_down.packets)
+        e->rto_ns = RTO_FAULTS_NS;
     eng_trace_open(hca_config.trace);
     identify(hca, wire_slot(e->wire));
     hca->eng = e;

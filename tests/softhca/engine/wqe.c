@@ -267,9 +267,10 @@ static void check_more(struct eng_qp *q, struct eng_send *s)
 {
     const struct fault_plan *f = &q->eng->faults;
 
-    if (q->qp->type == HCA_UD && !s->syndrome && s->len > q->qp->mtu) {
+    /* A datagram queue pair has no path of its own: the port's MTU counts. */
+    if (q->qp->type == HCA_UD && !s->syndrome && s->len > PKT_MAX_MTU) {
         s->syndrome = MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
-        eng_complain(q, "wqe %u: datagram of %u bytes, path MTU is %u", s->index, s->len, q->qp->mtu);
+        eng_complain(q, "wqe %u: datagram of %u bytes, the port's MTU is %u", s->index, s->len, PKT_MAX_MTU);
     }
     if (f->qp_error_after && ++q->fetched == f->qp_error_after)
         s->syndrome = f->qp_error_syndrome;
