@@ -33,5 +33,10 @@ tap "DEVX client, Ethernet port" "--link eth" "$SOFTHCA_BIN/devx_client"
 tap "DEVX client, 1 % loss" "--faults loss=1%" "$SOFTHCA_BIN/devx_client"
 tap "errno" "" "$SOFTHCA_BIN/check_errno"
 tap "errno, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_errno"
+tap "events" "" "$SOFTHCA_BIN/check_events"
+tap "events, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_events"
+tap "events, UDP" "--wire udp" "$SOFTHCA_BIN/check_events"
+tap "link down and up" "--faults linkdown=50ms+100ms" "$SOFTHCA_BIN/check_events" link
+tap "death of the device" "--faults die=50ms" "$SOFTHCA_BIN/check_events" death
 tap "random commands" "" "$SOFTHCA_BIN/fuzz_cmd" "${SOFTHCA_FUZZ_SECONDS:-5}"
 plan

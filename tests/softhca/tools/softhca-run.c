@@ -30,7 +30,7 @@ static void usage(FILE *to)
 {
     fputs("usage: softhca-run [options] command [argument ...]\n"
           "  --nodes N      let the processes of the job believe that they run on N hosts\n"
-          "  --faults SPEC  faults to inject, see softhca(7)\n"
+          "  --faults SPEC  faults to inject, such as loss=1%,dup=1%; README.md lists them\n"
           "  --seed S       seed of the faults (default 1)\n"
           "  --trace FILE   text trace of work requests and completions\n"
           "  --pcap FILE    packets, as tcpdump writes them\n"

@@ -31,6 +31,12 @@ static bool allowed_without_context(const struct uv_method *method)
                || method->method == UVERBS_METHOD_QUERY_CONTEXT);
 }
 
+/* What is left to do with a dead device: the driver lets every destroy succeed, and refuses all else. */
+static bool allowed_when_dead(const struct uv_method *method)
+{
+    return method->spec[0].access == UV_DESTROY && method->spec[0].type != UV_NONE;
+}
+
 static int run(struct uv_context *ctx, const struct ib_uverbs_ioctl_hdr *hdr, uint64_t user_hdr)
 {
     struct uv_bundle bundle;
@@ -42,6 +48,8 @@ static int run(struct uv_context *ctx, const struct ib_uverbs_ioctl_hdr *hdr, ui
     bundle.method = find_method(hdr->object_id, hdr->method_id);
     if (!bundle.method)
         return -EPROTONOSUPPORT;
+    if (hca_device.dead && !allowed_when_dead(bundle.method))
+        return -EIO;
     if (hdr->num_attrs > UV_MAX_ATTRS)
         return -EINVAL;
     if (!ctx->has_ucontext && !allowed_without_context(bundle.method))
@@ -70,8 +78,6 @@ int uv_command(struct uv_context *ctx, uint64_t user_hdr)
         return -EFAULT;
     if (command.hdr.driver_id != RDMA_DRIVER_MLX5)
         return -EINVAL;
-    if (hca_device.dead)
-        return -EIO;
     err = run(ctx, &command.hdr, user_hdr);
     hca_log(err ? HCA_INFO : HCA_CMD, "command %#x.%#x: %s", command.hdr.object_id, command.hdr.method_id,
             err ? strerror(-err) : "ok");
