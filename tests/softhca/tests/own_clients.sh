@@ -38,5 +38,6 @@ tap "events, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_events"
 tap "events, UDP" "--wire udp" "$SOFTHCA_BIN/check_events"
 tap "link down and up" "--faults linkdown=50ms+100ms" "$SOFTHCA_BIN/check_events" link
 tap "death of the device" "--faults die=50ms" "$SOFTHCA_BIN/check_events" death
+tap "threads" "" "$SOFTHCA_BIN/check_threads"
 tap "random commands" "" "$SOFTHCA_BIN/fuzz_cmd" "${SOFTHCA_FUZZ_SECONDS:-5}"
 plan
