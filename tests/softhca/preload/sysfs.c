@@ -19,7 +19,7 @@ static const char *const mapped[] = {
     "/sys/class/infiniband",                       /* infiniband_verbs and the like begin with it too */
     "/sys/devices/pci0000:c0/0000:c1:00.0",
     "/sys/bus/pci/devices/0000:c1:00.0",
-    "/sys/bus/pci/drivers/mlx5_core",
+    "/sys/module/nvidia_peermem",                  /* GPU addresses can be registered: clients look here whether so */
 };
 
 static char root[PATH_MAX / 2];

@@ -24,23 +24,23 @@ says "ibv_devinfo: InfiniBand port" 'link_layer:[[:space:]]+InfiniBand' "--link 
 says "ibv_devinfo: Ethernet port" 'link_layer:[[:space:]]+Ethernet' "--link eth" ibv_devinfo
 says "ibv_devinfo -v: GID of an Ethernet port" 'GID\[.*::ffff:' "--link eth" ibv_devinfo -v
 
-few="-n 200"
-pair "ibv_rc_pingpong" "" ibv_rc_pingpong $few
-pair "ibv_rc_pingpong, data checked" "" ibv_rc_pingpong $few -c
-pair "ibv_rc_pingpong, events" "" ibv_rc_pingpong $few -e
-pair "ibv_rc_pingpong, timestamps" "" ibv_rc_pingpong $few -t
-pair "ibv_rc_pingpong, new post-send interface" "" ibv_rc_pingpong $few -N
-pair "ibv_rc_pingpong, over UDP" "--wire udp" ibv_rc_pingpong $few -c
-pair "ibv_rc_pingpong, Ethernet port" "--link eth" ibv_rc_pingpong $few -g 0 -c
-pair "ibv_rc_pingpong, 1 % loss" "--faults loss=1%" ibv_rc_pingpong $few -c
-pair "ibv_rc_pingpong, 1 % loss over UDP" "--faults loss=1% --wire udp" ibv_rc_pingpong $few -c
-pair "ibv_uc_pingpong" "" ibv_uc_pingpong $few
-pair "ibv_uc_pingpong, events" "" ibv_uc_pingpong $few -e
-pair "ibv_ud_pingpong" "" ibv_ud_pingpong $few
-pair "ibv_ud_pingpong, events" "" ibv_ud_pingpong $few -e
-pair "ibv_ud_pingpong, Ethernet port" "--link eth" ibv_ud_pingpong $few -g 0
-pair "ibv_srq_pingpong" "" ibv_srq_pingpong $few
-pair "ibv_srq_pingpong, events" "" ibv_srq_pingpong $few -e
+few=(-n 200)
+pair "ibv_rc_pingpong" "" ibv_rc_pingpong "${few[@]}"
+pair "ibv_rc_pingpong, data checked" "" ibv_rc_pingpong "${few[@]}" -c
+pair "ibv_rc_pingpong, events" "" ibv_rc_pingpong "${few[@]}" -e
+pair "ibv_rc_pingpong, timestamps" "" ibv_rc_pingpong "${few[@]}" -t
+pair "ibv_rc_pingpong, new post-send interface" "" ibv_rc_pingpong "${few[@]}" -N
+pair "ibv_rc_pingpong, over UDP" "--wire udp" ibv_rc_pingpong "${few[@]}" -c
+pair "ibv_rc_pingpong, Ethernet port" "--link eth" ibv_rc_pingpong "${few[@]}" -g 0 -c
+pair "ibv_rc_pingpong, 1 % loss" "--faults loss=1%" ibv_rc_pingpong "${few[@]}" -c
+pair "ibv_rc_pingpong, 1 % loss over UDP" "--faults loss=1% --wire udp" ibv_rc_pingpong "${few[@]}" -c
+pair "ibv_uc_pingpong" "" ibv_uc_pingpong "${few[@]}"
+pair "ibv_uc_pingpong, events" "" ibv_uc_pingpong "${few[@]}" -e
+pair "ibv_ud_pingpong" "" ibv_ud_pingpong "${few[@]}"
+pair "ibv_ud_pingpong, events" "" ibv_ud_pingpong "${few[@]}" -e
+pair "ibv_ud_pingpong, Ethernet port" "--link eth" ibv_ud_pingpong "${few[@]}" -g 0
+pair "ibv_srq_pingpong" "" ibv_srq_pingpong "${few[@]}"
+pair "ibv_srq_pingpong, events" "" ibv_srq_pingpong "${few[@]}" -e
 
 # The port of a process goes down and comes back: the events arrive.
 watch() {

@@ -63,6 +63,7 @@ static const struct file common_files[] = {
     { UVERBS "abi_version", "1\n" },
     { UVERBS "dev", "231:192\n" },
     { "sys/class/infiniband_verbs/abi_version", "6\n" },
+    { "sys/module/nvidia_peermem/version", "softhca\n" },
     { "sys/class/infiniband", NULL },
     { "sys/bus/pci/devices", NULL },
 };
