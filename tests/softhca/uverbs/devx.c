@@ -33,6 +33,8 @@ static int uar_map(struct uv_context *ctx, bool dedicated, struct uv_uar **out, 
         return err;
     }
     ctx->next_uar_page++;
+    uar->memfd = ctx->memfd;
+    uar->offset = offset;
     *out = uar;
     *offset_out = offset;
     return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles of a device file, and how each type of object ends. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -114,6 +115,8 @@ static int destroy_uar(void *ptr, struct uv_gone *gone)
     if (err)
         return err;
     munmap(uar->map, HCA_UAR_BYTES);
+    if (fallocate(uar->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)uar->offset, HCA_UAR_BYTES))
+        hca_log(HCA_INFO, "a doorbell page stays allocated until its file is closed: %m");
     free(uar);
     return 0;
 }

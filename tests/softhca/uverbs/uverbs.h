@@ -96,6 +96,8 @@ struct uv_ah {
 struct uv_uar {
     struct hca_uar *uar;
     void *map;
+    int memfd;                   /* of its file, to give the page back */
+    uint64_t offset;
 };
 
 /* ---- events (events.c) ---- */
