@@ -54,5 +54,9 @@ done
 for name in test_addr test_cq_events test_qp test_qpex test_mlx5_devx test_mlx5_raw_wqe test_atomic; do
     [ -e "$work/tests/$name.py" ] && module "$name" "--link eth"
 done
+# Only those whose traffic is reliable.
+for name in test_mlx5_devx test_mlx5_raw_wqe test_mlx5_mkey test_atomic; do
+    [ -e "$work/tests/$name.py" ] && module "$name" "--faults loss=1%"
+done
 echo "# $passed tests passed"
 plan
