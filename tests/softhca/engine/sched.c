@@ -67,6 +67,8 @@ static void packet(void *ctx, uint32_t src_slot, const uint8_t *bytes, size_t le
         e->count.rx_malformed++;
         return;
     }
+    hca_log(HCA_PKT, "from slot %u: %s to qp 0x%06x, psn %u, %u bytes", src_slot, pkt_op_name(p.op), p.dqpn, p.psn,
+            p.payload_len);
     qp = hca_qp_find(e->hca, p.dqpn);
     q = qp ? ENG_OF(qp) : NULL;
     if (!q || (qp->type == HCA_UD) != (PKT_TRANSPORT(p.op) == PKT_UD) ||
