@@ -135,11 +135,13 @@ void hca_fork_child(void)
     struct hca *hca = &hca_device;
 
     uv_fork_unlock();
-    if (identified)
+    if (identified) {            /* else nothing was ever made, and most programs fork without a device */
         eng_forked(hca);
-    uv_forked();
-    memset((uint8_t *)hca + sizeof hca->lock, 0, sizeof *hca - sizeof hca->lock);
-    identified = false;
+        uv_forked();
+        memset((uint8_t *)hca + sizeof hca->lock, 0, sizeof *hca - sizeof hca->lock);
+        identified = false;
+    }
+    __atomic_store_n(&hca->waiters, 0, __ATOMIC_RELAXED);
     hca_unlock(hca);
 }
 
