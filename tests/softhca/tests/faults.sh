@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Injected faults as foreign clients see them, and the views on them: counters, trace, softhca-stat.
 . "$(dirname "$0")/clients.sh"
-need ibv_rc_pingpong ibv_uc_pingpong
+need ibv_rc_pingpong ib_write_bw
 : "${SOFTHCA_STAT:=$(dirname "$SOFTHCA_RUN")/softhca-stat}"
 
 pair "data checked, 5 % loss" "--faults loss=5%" ibv_rc_pingpong -c -n 100
@@ -39,6 +39,25 @@ if run_pair "--faults loss=5% --stats --seed 7" ibv_rc_pingpong -c -n 100 &&
 else
     not_ok "counters show losses and retransmissions"
     show "$work/client" "$work/server"
+fi
+
+# The server's NIC dies in the middle; the client must be told, within its retry limit, that nobody answers.
+port=$(free_port)
+timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" --faults die=30p ib_write_bw -s 1000 -n 5000 -p "$port" >"$work/server" 2>&1 &
+server=$!
+: >"$work/client"
+if wait_listening "$port" "$server"; then
+    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" ib_write_bw -s 1000 -n 5000 -p "$port" 127.0.0.1 >"$work/client" 2>&1
+    status=$?
+fi
+kill "$server" 2>/dev/null
+wait "$server" 2>/dev/null
+# 12 is IBV_WC_RETRY_EXC_ERR.
+if [ "${status:-0}" -eq 1 ] && grep -q 'Failed status 12' "$work/client"; then
+    ok "a peer whose NIC dies: retry limit exceeded"
+else
+    not_ok "a peer whose NIC dies: retry limit exceeded (status ${status:-none})"
+    show "$work/client"
 fi
 
 # A server that waits for its client is a NIC to ask.
