@@ -150,6 +150,53 @@ static bool run_sends(struct nic *n, int rank)
     return good;
 }
 
+/* Writes that take a receive entry and tell the receiver how much came where; its buffer is not touched. */
+static bool run_write_imm(struct nic *n, int rank)
+{
+    uint32_t rng = 5;
+    bool good = true;
+
+    for (int i = 0; i < 100 && good; i++) {
+        uint32_t len = next_random(&rng) % 20000, seed = next_random(&rng);
+        struct nic_done d;
+
+        if (rank) {
+            nic_recv(n, n->heap, 64);
+            d = nic_wait_recv(n, WAIT_MS);
+            fill(n->heap + BACK, len, seed);
+            good = d.opcode == MLX5_CQE_RESP_WR_IMM && d.bytes == len && d.imm_be == seed && !n->heap[0] &&
+                   !memcmp(n->heap + DATA, n->heap + BACK, len);
+        } else {
+            fill(n->heap + DATA, len, seed);
+            nic_write_imm(n, n->peer_heap + DATA, n->heap + DATA, len, seed, NIC_SIGNAL);
+            nic_ring(n);
+            d = nic_wait_send(n, WAIT_MS);
+            good = d.opcode == MLX5_CQE_REQ;
+        }
+        if (!nic_sync(n)) /* the next write would overwrite what is being compared */
+            return false;
+    }
+    return good;
+}
+
+/* A fenced write leaves only when the read before it is complete: it may send what the read brings. */
+static bool run_fence(struct nic *n)
+{
+    bool good = true;
+
+    for (uint32_t i = 1; i <= 50 && good; i++) {
+        uint64_t value = i * 0x0101010101ull, *mine = (uint64_t *)(void *)n->heap;
+
+        nic_write_inline(n, n->peer_heap + 64, n->peer_rkey, &value, 8, 0);
+        nic_read(n, mine, n->peer_heap + 64, n->peer_rkey, 8, 0);
+        nic_write(n, n->peer_heap + 128, n->peer_rkey, mine, 8, MLX5_WQE_CTRL_FENCE);
+        nic_read(n, mine + 1, n->peer_heap + 128, n->peer_rkey, 8, NIC_SIGNAL);
+        nic_ring(n);
+        good = nic_wait_send(n, WAIT_MS).opcode == MLX5_CQE_REQ && mine[1] == value;
+    }
+    return good;
+}
+
 /* More than 65536 blocks through a ring of 16, with sequence numbers passing 2^24. */
 static bool run_wrap(struct nic *n)
 {
@@ -384,6 +431,20 @@ static bool wrap(struct nic *n, int rank)
     return nic_sync(n) && good;
 }
 
+static bool write_imm(struct nic *n, int rank)
+{
+    bool good = run_write_imm(n, rank);
+
+    return nic_sync(n) && good;
+}
+
+static bool fence(struct nic *n, int rank)
+{
+    bool good = rank || run_fence(n);
+
+    return nic_sync(n) && good;
+}
+
 static const struct scenario scenarios[] = {
     { "mixed operations", NULL, mix, 0, 0, 0 },
     { "mixed operations, 1 % loss", "loss=1%", mix, 0, 0, 0 },
@@ -394,6 +455,10 @@ static const struct scenario scenarios[] = {
     { "messages", NULL, sends, 0, 0, 0 },
     { "messages, loss, duplicates, reordering", "loss=2%,dup=2%,reorder=2%", sends, 0, 0, 0 },
     { "messages, injected receiver-not-ready", "rnr=10%,loss=1%", sends, 0, 0, 0 },
+    { "writes with immediate", NULL, write_imm, 0, 0, 0 },
+    { "writes with immediate, loss, duplicates, reordering", "loss=2%,dup=2%,reorder=2%", write_imm, 0, 0, 0 },
+    { "fences", NULL, fence, 0, 0, 0 },
+    { "fences, loss, reordering", "loss=3%,reorder=3%", fence, 0, 0, 0 },
     { "70000 entries through a ring of 16", NULL, wrap, 16, 0, 0 },
     { "wrong rkey", NULL, bad_rkey, 0, 0, 0 },
     { "write past the region's end", NULL, out_of_bounds, 0, 0, 0 },

@@ -216,6 +216,16 @@ void nic_write(struct nic *n, uint64_t raddr, uint32_t rkey, const void *src, ui
     n->pi++;
 }
 
+void nic_write_imm(struct nic *n, uint64_t raddr, const void *src, uint32_t len, uint32_t imm_be, uint8_t flags)
+{
+    uint8_t *w = nic_block(n, n->pi);
+
+    control(n, MLX5_OPCODE_RDMA_WRITE_IMM, 0, 3, flags, imm_be);
+    remote(w + 16, raddr, n->peer_rkey);
+    data(n, w + 32, src, len);
+    n->pi++;
+}
+
 void nic_write_inline(struct nic *n, uint64_t raddr, uint32_t rkey, const void *src, uint32_t len, uint8_t flags)
 {
     uint8_t *w = nic_block(n, n->pi);

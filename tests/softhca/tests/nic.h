@@ -58,6 +58,7 @@ bool nic_sync(struct nic *n);
 /* Each builds one entry at the producer index and advances it. nic_ring makes them visible. */
 void nic_write(struct nic *n, uint64_t raddr, uint32_t rkey, const void *src, uint32_t len, uint8_t flags);
 void nic_write_inline(struct nic *n, uint64_t raddr, uint32_t rkey, const void *src, uint32_t len, uint8_t flags);
+void nic_write_imm(struct nic *n, uint64_t raddr, const void *src, uint32_t len, uint32_t imm_be, uint8_t flags);
 void nic_read(struct nic *n, void *dst, uint64_t raddr, uint32_t rkey, uint32_t len, uint8_t flags);
 void nic_fetch_add(struct nic *n, uint64_t *old, uint64_t raddr, uint64_t add, uint8_t flags);
 void nic_compare_swap(struct nic *n, uint64_t *old, uint64_t raddr, uint64_t compare, uint64_t swap, uint8_t flags);
