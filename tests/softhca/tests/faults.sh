@@ -43,11 +43,11 @@ fi
 
 # The server's NIC dies in the middle; the client must be told, within its retry limit, that nobody answers.
 port=$(free_port)
-timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" --faults die=30p ib_write_bw -s 1000 -n 5000 -p "$port" >"$work/server" 2>&1 &
+timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" --faults die=30p ib_write_bw -F -s 1000 -n 5000 -p "$port" >"$work/server" 2>&1 &
 server=$!
 : >"$work/client"
 if wait_listening "$port" "$server"; then
-    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" ib_write_bw -s 1000 -n 5000 -p "$port" 127.0.0.1 >"$work/client" 2>&1
+    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" ib_write_bw -F -s 1000 -n 5000 -p "$port" 127.0.0.1 >"$work/client" 2>&1
     status=$?
 fi
 kill "$server" 2>/dev/null

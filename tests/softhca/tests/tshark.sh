@@ -7,12 +7,12 @@ need tshark ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat
 # capture WIRE: one file for all clients of that wire
 capture() {
     local wire=$1 file=$work/$1.pcap
-    pair "$wire: write" "--wire $wire --pcap $file" ib_write_lat -n 5 -s 5000
-    pair "$wire: read" "--wire $wire --pcap $file" ib_read_lat -n 5 -s 5000
-    pair "$wire: send" "--wire $wire --pcap $file" ib_send_lat -n 5 -s 20
-    pair "$wire: datagram" "--wire $wire --pcap $file" ib_send_lat -c UD -n 5 -s 20
-    pair "$wire: compare-swap" "--wire $wire --pcap $file" ib_atomic_lat -A CMP_AND_SWAP -n 5
-    pair "$wire: fetch-add" "--wire $wire --pcap $file" ib_atomic_lat -A FETCH_AND_ADD -n 5
+    pair "$wire: write" "--wire $wire --pcap $file" ib_write_lat -F -n 5 -s 5000
+    pair "$wire: read" "--wire $wire --pcap $file" ib_read_lat -F -n 5 -s 5000
+    pair "$wire: send" "--wire $wire --pcap $file" ib_send_lat -F -n 5 -s 20
+    pair "$wire: datagram" "--wire $wire --pcap $file" ib_send_lat -c UD -F -n 5 -s 20
+    pair "$wire: compare-swap" "--wire $wire --pcap $file" ib_atomic_lat -F -A CMP_AND_SWAP -n 5
+    pair "$wire: fetch-add" "--wire $wire --pcap $file" ib_atomic_lat -F -A FETCH_AND_ADD -n 5
     tshark -r "$file" -T fields -e frame.protocols -e infiniband.bth.opcode -e infiniband.bth.destqp -e infiniband.bth.psn \
         -e infiniband.reth.r_key -e infiniband.reth.dmalen -e infiniband.aeth.syndrome >"$work/fields" 2>"$work/errors"
     if [ -s "$work/fields" ] && ! grep -qv 'ip:udp:infiniband' "$work/fields" &&
