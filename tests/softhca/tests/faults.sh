@@ -75,10 +75,8 @@ fi
 kill "$server" 2>/dev/null
 wait "$server" 2>/dev/null
 
-if "$SOFTHCA_RUN" --faults nonsense=1% ibv_devices >"$work/out" 2>&1; then
-    grep -q nonsense "$work/out" && ok "a fault list that cannot be read is named" ||
-        not_ok "a fault list that cannot be read is named"
-elif grep -q nonsense "$work/out"; then
+"$SOFTHCA_RUN" --faults nonsense=1% ibv_devinfo >"$work/out" 2>&1
+if grep -q nonsense "$work/out"; then
     ok "a fault list that cannot be read is named"
 else
     not_ok "a fault list that cannot be read is named"
