@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The libc calls that this library stands in front of, so that unmodified libibverbs and libmlx5 find a device: paths go
+ * through the map of sysfs.c, the device node opens a file of uverbs/, its ioctl is a command.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "preload/preload.h"
+#include "uverbs/file.h"
+#include "uverbs/uverbs.h"
+
+#define HOOK __attribute__((visibility("default")))
+
+/* Looked up at the first use: constructors of other libraries may call us before our own has run. */
+#define REAL(name)                                                             \
+    static __typeof__(name) *real_##name;                                      \
+    if (!__atomic_load_n(&real_##name, __ATOMIC_RELAXED))                      \
+        __atomic_store_n(&real_##name, (__typeof__(name) *)dlsym(RTLD_NEXT, #name), __ATOMIC_RELAXED)
+
+/* Entry points of fortified and old binaries; no header declares them. */
+HOOK int __open_2(const char *path, int flags);
+HOOK int __open64_2(const char *path, int flags);
+HOOK int __openat_2(int dirfd, const char *path, int flags);
+HOOK int __openat64_2(int dirfd, const char *path, int flags);
+HOOK int __xstat(int version, const char *path, struct stat *st);
+HOOK int __xstat64(int version, const char *path, struct stat64 *st);
+HOOK int __lxstat(int version, const char *path, struct stat *st);
+HOOK int __lxstat64(int version, const char *path, struct stat64 *st);
+HOOK int __fxstat(int version, int fd, struct stat *st);
+HOOK int __fxstat64(int version, int fd, struct stat64 *st);
+HOOK ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room);
+HOOK char *__realpath_chk(const char *path, char *out, size_t room);
+
+__attribute__((constructor)) static void load(void)
+{
+    pre_init();
+    if (pre_active())
+        pthread_atfork(hca_fork_prepare, hca_fork_parent, hca_fork_child);
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    if (pre_active())
+        hca_device_stop();
+}
+
+/* ---- open ---- */
+
+static int open_node(int flags)
+{
+    int fd = uv_open(flags);
+
+    if (fd < 0) {
+        errno = -fd;
+        return -1;
+    }
+    return fd;
+}
+
+/* What is ours, or -2: ask libc. */
+static int open_ours(int dirfd, const char *path, int flags)
+{
+    int fd;
+
+    if (pre_is_node(path))
+        return open_node(flags);
+    fd = (flags & O_ACCMODE) == O_RDONLY && !(flags & O_DIRECTORY) ? pre_open_generated(dirfd, path) : -1;
+    return fd >= 0 ? fd : -2;
+}
+
+static mode_t mode_of(int flags, va_list args)
+{
+    return flags & (O_CREAT | __O_TMPFILE) ? va_arg(args, mode_t) : 0;
+}
+
+HOOK int open(const char *path, int flags, ...)
+{
+    char buf[PATH_MAX];
+    va_list args;
+    mode_t mode;
+    int fd;
+
+    REAL(open);
+    va_start(args, flags);
+    mode = mode_of(flags, args);
+    va_end(args);
+    fd = open_ours(AT_FDCWD, path, flags);
+    return fd == -2 ? real_open(pre_map(path, buf), flags, mode) : fd;
+}
+
+HOOK int open64(const char *path, int flags, ...)
+{
+    char buf[PATH_MAX];
+    va_list args;
+    mode_t mode;
+    int fd;
+
+    REAL(open64);
+    va_start(args, flags);
+    mode = mode_of(flags, args);
+    va_end(args);
+    fd = open_ours(AT_FDCWD, path, flags);
+    return fd == -2 ? real_open64(pre_map(path, buf), flags, mode) : fd;
+}
+
+HOOK int openat(int dirfd, const char *path, int flags, ...)
+{
+    char buf[PATH_MAX];
+    va_list args;
+    mode_t mode;
+    int fd;
+
+    REAL(openat);
+    va_start(args, flags);
+    mode = mode_of(flags, args);
+    va_end(args);
+    fd = open_ours(dirfd, path, flags);
+    return fd == -2 ? real_openat(dirfd, pre_map(path, buf), flags, mode) : fd;
+}
+
+HOOK int openat64(int dirfd, const char *path, int flags, ...)
+{
+    char buf[PATH_MAX];
+    va_list args;
+    mode_t mode;
+    int fd;
+
+    REAL(openat64);
+    va_start(args, flags);
+    mode = mode_of(flags, args);
+    va_end(args);
+    fd = open_ours(dirfd, path, flags);
+    return fd == -2 ? real_openat64(dirfd, pre_map(path, buf), flags, mode) : fd;
+}
+
+int __open_2(const char *path, int flags)
+{
+    return open(path, flags);
+}
+
+int __open64_2(const char *path, int flags)
+{
+    return open64(path, flags);
+}
+
+int __openat_2(int dirfd, const char *path, int flags)
+{
+    return openat(dirfd, path, flags);
+}
+
+int __openat64_2(int dirfd, const char *path, int flags)
+{
+    return openat64(dirfd, path, flags);
+}
+
+static FILE *fopen_generated(const char *path, const char *mode)
+{
+    int fd = mode && mode[0] == 'r' ? pre_open_generated(AT_FDCWD, path) : -1;
+
+    return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+HOOK FILE *fopen(const char *path, const char *mode)
+{
+    char buf[PATH_MAX];
+    FILE *file;
+
+    REAL(fopen);
+    file = fopen_generated(path, mode);
+    return file ? file : real_fopen(pre_map(path, buf), mode);
+}
+
+HOOK FILE *fopen64(const char *path, const char *mode)
+{
+    char buf[PATH_MAX];
+    FILE *file;
+
+    REAL(fopen64);
+    file = fopen_generated(path, mode);
+    return file ? file : real_fopen64(pre_map(path, buf), mode);
+}
+
+HOOK DIR *opendir(const char *path)
+{
+    char buf[PATH_MAX];
+
+    REAL(opendir);
+    return real_opendir(pre_map(path, buf));
+}
+
+/* ---- questions about files ---- */
+
+HOOK int access(const char *path, int mode)
+{
+    char buf[PATH_MAX];
+
+    REAL(access);
+    return pre_is_node(path) ? 0 : real_access(pre_map(path, buf), mode);
+}
+
+HOOK int stat(const char *restrict path, struct stat *restrict st)
+{
+    char buf[PATH_MAX];
+
+    REAL(stat);
+    if (pre_is_node(path)) {
+        pre_node_stat(st);
+        return 0;
+    }
+    return real_stat(pre_map(path, buf), st);
+}
+
+HOOK int lstat(const char *restrict path, struct stat *restrict st)
+{
+    char buf[PATH_MAX];
+
+    REAL(lstat);
+    if (pre_is_node(path)) {
+        pre_node_stat(st);
+        return 0;
+    }
+    return real_lstat(pre_map(path, buf), st);
+}
+
+HOOK int fstat(int fd, struct stat *st)
+{
+    int ret;
+
+    REAL(fstat);
+    ret = real_fstat(fd, st);
+    if (!ret && st->st_size == UV_FILE_BYTES && uv_owns(fd))
+        pre_node_stat(st);
+    return ret;
+}
+
+/* On 64-bit systems the two structures are one. */
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit file sizes");
+
+HOOK int stat64(const char *restrict path, struct stat64 *restrict st)
+{
+    return stat(path, (struct stat *)(void *)st);
+}
+
+HOOK int lstat64(const char *restrict path, struct stat64 *restrict st)
+{
+    return lstat(path, (struct stat *)(void *)st);
+}
+
+HOOK int fstat64(int fd, struct stat64 *st)
+{
+    return fstat(fd, (struct stat *)(void *)st);
+}
+
+int __xstat(int version, const char *path, struct stat *st)
+{
+    (void)version;
+    return stat(path, st);
+}
+
+int __xstat64(int version, const char *path, struct stat64 *st)
+{
+    (void)version;
+    return stat64(path, st);
+}
+
+int __lxstat(int version, const char *path, struct stat *st)
+{
+    (void)version;
+    return lstat(path, st);
+}
+
+int __lxstat64(int version, const char *path, struct stat64 *st)
+{
+    (void)version;
+    return lstat64(path, st);
+}
+
+int __fxstat(int version, int fd, struct stat *st)
+{
+    (void)version;
+    return fstat(fd, st);
+}
+
+int __fxstat64(int version, int fd, struct stat64 *st)
+{
+    (void)version;
+    return fstat64(fd, st);
+}
+
+HOOK ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
+{
+    char mapped[PATH_MAX];
+
+    REAL(readlink);
+    return real_readlink(pre_map(path, mapped), buf, len);
+}
+
+ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room)
+{
+    if (len > room)
+        abort();
+    return readlink(path, buf, len);
+}
+
+HOOK char *realpath(const char *restrict path, char *restrict out)
+{
+    char buf[PATH_MAX];
+    const char *use = pre_map(path, buf);
+    char *result;
+
+    REAL(realpath);
+    result = real_realpath(use, out);
+    if (result && use != path)
+        pre_unmap(result);
+    return result;
+}
+
+char *__realpath_chk(const char *path, char *out, size_t room)
+{
+    if (out && room < PATH_MAX)
+        abort();
+    return realpath(path, out);
+}
+
+/* ---- sockets, descriptors, commands ---- */
+
+/* The verbs core of a running kernel would answer that it has no device, and /sys would not be looked at. */
+HOOK int socket(int domain, int type, int protocol)
+{
+    REAL(socket);
+    if (pre_active() && domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+        errno = EPROTONOSUPPORT;
+        return -1;
+    }
+    return real_socket(domain, type, protocol);
+}
+
+HOOK int close(int fd)
+{
+    bool ours = pre_active() && uv_owns(fd);
+    int ret;
+
+    REAL(close);
+    ret = real_close(fd);
+    if (ours && !ret)
+        uv_closed();
+    return ret;
+}
+
+HOOK int ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    void *arg;
+    int ret;
+
+    REAL(ioctl);
+    va_start(args, request);
+    arg = va_arg(args, void *);
+    va_end(args);
+    if (!pre_active() || !uv_ioctl(fd, request, arg, &ret))
+        return real_ioctl(fd, request, arg);
+    if (ret < 0) {
+        errno = -ret;
+        return -1;
+    }
+    return ret;
+}

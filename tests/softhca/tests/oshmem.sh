@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Open MPI's OpenSHMEM over UCX's reliable transports: every value checked, with and without losses.
+. "$(dirname "$0")/clients.sh"
+need oshcc oshrun
+
+here=$(cd "$(dirname "$0")" && pwd)
+if ! oshcc -O1 -o "$work/values" "$here/oshmem_values.c" >"$work/build" 2>&1; then
+    not_ok "build of the program"
+    show "$work/build"
+plan
+    exit
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export UCX_NET_DEVICES=mlx5_0:1 UCX_RC_MLX5_SRQ_TOPO=list UCX_IB_PCI_RELAXED_ORDERING=off
+export OMPI_MCA_orte_tmpdir_base=$work
+
+# values NAME LAUNCHER-OPTIONS PES TRANSPORTS DEVX: the shared-memory transports are left out, as between nodes
+values() {
+    local name=$1 options=$2 pes=$3
+    export UCX_TLS=$4 UCX_IB_MLX5_DEVX=$5
+    # shellcheck disable=SC2086 # options are several words
+    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" $options oshrun -n "$pes" --oversubscribe --bind-to none --mca pml ucx \
+        --mca spml ucx --mca btl ^openib,ofi --mca memory ^patcher "$work/values" >"$work/out" 2>&1
+    local status=$?
+    if [ $status -eq 0 ] && [ "$(grep -c 'all values right' "$work/out")" -eq "$pes" ] &&
+        ! grep -q 'lint:' "$work/out"; then
+        ok "$name"
+    else
+        not_ok "$name (status $status)"
+        show "$work/out"
+    fi
+}
+
+values "rc_mlx5, DEVX queue pairs" "" 2 rc_mlx5,ud_mlx5,self y
+values "rc_mlx5, verbs queue pairs" "" 2 rc_mlx5,ud_mlx5,self n
+values "rc_verbs" "" 2 rc_verbs,ud_verbs,self y
+values "rc_mlx5, 4 PEs" "" 4 rc_mlx5,ud_mlx5,self y
+values "rc_mlx5, over UDP" "--wire udp" 2 rc_mlx5,ud_mlx5,self y
+values "rc_mlx5, 1 % loss" "--faults loss=1%" 2 rc_mlx5,ud_mlx5,self y
+values "rc_verbs, 1 % loss" "--faults loss=1%" 2 rc_verbs,ud_verbs,self y
+values "rc_mlx5, 1 % loss, over UDP" "--faults loss=1% --wire udp" 2 rc_mlx5,ud_mlx5,self y
+values "two nodes, shared memory allowed but out of reach" "--nodes 2" 2 rc_mlx5,ud_mlx5,self,sysv,posix y
+plan

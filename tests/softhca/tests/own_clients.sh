@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The project's own clients of the virtual NIC: queues in own memory through DEVX, errno of malformed commands, random
+# commands. SOFTHCA_BIN is the folder with their programs.
+. "$(dirname "$0")/clients.sh"
+: "${SOFTHCA_BIN:=$(dirname "$SOFTHCA_RUN")/tests}"
+
+# tap NAME OPTIONS PROGRAM...: takes over the results that a program prints in this protocol.
+tap() {
+    local name=$1 options=$2 line points=0 status
+    shift 2
+    # shellcheck disable=SC2086 # options are several words
+    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" $options "$@" >"$work/out" 2>"$work/err"
+    status=$?
+    while read -r line; do
+        case $line in
+        "ok "*) ok "$name: ${line#* - }" ;;
+        "not ok "*) not_ok "$name: ${line#* - }" ;;
+        "# "*) echo "$line"; continue ;;
+        *) continue ;;
+        esac
+        points=$((points + 1))
+    done <"$work/out"
+    if [ $status -ne 0 ] || [ $points -eq 0 ] || ! grep -q "^1\.\.$points\$" "$work/out"; then
+        not_ok "$name: exit status $status after $points points"
+        show "$work/err"
+    fi
+}
+
+tap "DEVX client" "" "$SOFTHCA_BIN/devx_client"
+tap "DEVX client, UDP" "--wire udp" "$SOFTHCA_BIN/devx_client"
+tap "DEVX client, Ethernet port" "--link eth" "$SOFTHCA_BIN/devx_client"
+tap "DEVX client, 1 % loss" "--faults loss=1%" "$SOFTHCA_BIN/devx_client"
+tap "errno" "" "$SOFTHCA_BIN/check_errno"
+tap "errno, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_errno"
+tap "memory keys" "" "$SOFTHCA_BIN/check_mr"
+tap "memory keys, UDP" "--wire udp" "$SOFTHCA_BIN/check_mr"
+tap "events" "" "$SOFTHCA_BIN/check_events"
+tap "events, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_events"
+tap "events, UDP" "--wire udp" "$SOFTHCA_BIN/check_events"
+tap "link down and up" "--faults linkdown=50ms+100ms" "$SOFTHCA_BIN/check_events" link
+tap "death of the device" "--faults die=50ms" "$SOFTHCA_BIN/check_events" death
+tap "threads" "" "$SOFTHCA_BIN/check_threads"
+tap "random commands" "" "$SOFTHCA_BIN/fuzz_cmd" "${SOFTHCA_FUZZ_SECONDS:-5}"
+plan
