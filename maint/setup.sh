@@ -42,6 +42,15 @@ needs_to_test() {
     have mpirun || echo openmpi-bin
     have mpicc || echo libopenmpi-dev
     have xz || echo xz-utils
+    # The virtual NIC: built with these headers, proved by these programs that nobody here wrote.
+    [ -e /usr/include/infiniband/mlx5dv.h ] || echo libibverbs-dev
+    have ibv_rc_pingpong || echo ibverbs-utils
+    have ib_write_bw || echo perftest
+    have ucx_perftest || echo ucx-utils
+    have tshark || echo tshark
+    have setpriv || echo util-linux
+    /usr/bin/python3 -c 'import pyverbs.device' 2> /dev/null || echo python3-pyverbs
+    [ -e /usr/share/doc/rdma-core/tests ] || echo rdma-core
 }
 
 as_root() {
