@@ -122,6 +122,8 @@ struct eng {
 /* ---- sched.c ---- */
 void eng_activate(struct eng_qp *q);
 bool eng_link_open(const struct eng *e);
+/* Acts on all doorbells that are waiting; returns how many registers were written. */
+unsigned eng_scan_pages(struct eng *e);
 
 /* ---- wqe.c ---- */
 

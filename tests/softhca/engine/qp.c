@@ -79,6 +79,8 @@ void eng_qp_state(struct hca_qp *qp, enum ibv_qp_state old)
 
     switch (qp->state) {
     case IBV_QPS_RESET:
+        /* A doorbell of the queue's former life must not be taken for one of the next. */
+        eng_scan_pages(q->eng);
         clear(q);
         return;
     case IBV_QPS_RTR:
@@ -112,6 +114,8 @@ void eng_qp_gone(struct hca_qp *qp)
 
     if (!q)
         return;
+    /* Its last doorbell may not have been seen yet, although an earlier one made us do all its work. */
+    eng_scan_pages(q->eng);
     /* A peer may still wait for an answer that was already earned. */
     if (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD) {
         eng_respond(q, ENG_RESPONSES);

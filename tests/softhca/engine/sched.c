@@ -126,7 +126,7 @@ static void ring_page(struct eng *e, struct hca_uar *uar, uint64_t value)
     }
 }
 
-static unsigned scan_pages(struct eng *e)
+unsigned eng_scan_pages(struct eng *e)
 {
     unsigned n = 0;
 
@@ -264,7 +264,7 @@ static unsigned round_once(struct eng *e)
     e->now = hca_now_ns();
     if (e->hca->dead)
         return 0;
-    n = hca_config.lenient ? scan_records(e) : scan_pages(e);
+    n = hca_config.lenient ? scan_records(e) : eng_scan_pages(e);
     if (e->any_delayed)
         ring_delayed(e);
     n += wire_poll(e->wire, RX_BUDGET);

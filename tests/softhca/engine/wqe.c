@@ -347,7 +347,7 @@ void eng_doorbell(struct eng_qp *q, uint64_t value)
 {
     uint16_t record;
 
-    if (!q->qp->sq_entries)
+    if (!q->qp->sq_entries || q->qp->state == IBV_QPS_RESET || q->qp->state == IBV_QPS_INIT)
         return;
     record = (uint16_t)hca_dbrec_load(&q->qp->dbrec, 1); /* acquire: the entries below it are complete */
     check_record(q, value, record);
