@@ -90,10 +90,12 @@ void shmemi_data_find(uintptr_t *base_out, size_t *len_out)
     *len_out = s.end - s.start;
 }
 
+/* Pages are read and copied by these. */
+typedef uint64_t __attribute__((may_alias)) word;
+
 /* Not memcmp(), which AddressSanitizer replaces: a page may hold the gaps that it keeps between variables. */
 __attribute__((no_sanitize_address)) static bool all_zero(const char *page)
 {
-    typedef uint64_t __attribute__((may_alias)) word;
     const word *w = (const word *)page;
 
     for (size_t i = 0; i < PAGE / sizeof *w; i++)
@@ -135,6 +137,16 @@ static int copy_to_file(uintptr_t base, size_t len, int fd, off_t off)
     return rc;
 }
 
+/* Whole pages; not memcpy() for the same reason as in all_zero(). */
+__attribute__((no_sanitize_address)) static void copy_pages(void *to, const void *from, size_t len)
+{
+    word *t = to;
+    const word *f = from;
+
+    for (size_t i = 0; i < len / sizeof *t; i++)
+        t[i] = f[i];
+}
+
 /* A private copy of the shared data at some other address; holes stay untouched.  NULL: no memory. */
 static void *private_copy(void)
 {
@@ -148,7 +160,7 @@ static void *private_copy(void)
 
         if (hole < 0 || hole > end)
             hole = end;
-        memcpy(copy + (at - shared.off), (const char *)shared.base + (at - shared.off), (size_t)(hole - at));
+        copy_pages(copy + (at - shared.off), (const char *)shared.base + (at - shared.off), (size_t)(hole - at));
         at = hole;
     }
     return copy;
