@@ -3,8 +3,8 @@
 # Open MPI's OpenSHMEM over UCX's reliable transports: every value checked, with and without losses.
 . "$(dirname "$0")/clients.sh"
 need /usr/bin/oshcc /usr/bin/oshrun
-if ! /usr/bin/oshcc --showme:version 2>/dev/null | grep -q 'Open MPI'; then
-    echo "1..0 # SKIP /usr/bin/oshcc is not Open MPI's"
+if ! /usr/bin/oshcc --showme:version 2>/dev/null | grep -q 'Open SHMEM'; then
+    echo "1..0 # SKIP /usr/bin/oshcc is not Open MPI's (libopenmpi-dev)"
     exit 0
 fi
 
