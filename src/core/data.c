@@ -22,20 +22,24 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE ((uintptr_t)4096)
+#define COPY_BYTES ((size_t)1 << 30) /* one call moves less than 2 GiB */
 
 static struct {
+    pthread_mutex_t lock; /* threads that fork at the same time take turns at fork_copy */
     uintptr_t base;
     size_t len;
     int fd;
+    dev_t dev; /* what fd was at first: a program may close descriptors that it does not know */
+    ino_t ino;
     off_t off;
     void *fork_copy; /* between the handlers before and after fork */
-} shared = { .fd = -1 };
+} shared = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 struct span {
     uintptr_t start, end;
@@ -90,11 +94,14 @@ void shmemi_data_find(uintptr_t *base_out, size_t *len_out)
     *len_out = s.end - s.start;
 }
 
-/* Pages are read and copied by these. */
 typedef uint64_t __attribute__((may_alias)) word;
 
-/* Not memcmp(), which AddressSanitizer replaces: a page may hold the gaps that it keeps between variables. */
-__attribute__((no_sanitize_address)) static bool all_zero(const char *page)
+/*
+ * Whole pages of the program's variables are read here.  In a program built with AddressSanitizer they hold
+ * forbidden zones, and the C library's functions are its guards: so a plain loop, and a bare system call to write.
+ */
+__attribute__((no_sanitize("address", "thread")))
+static bool all_zero(const char *page)
 {
     const word *w = (const word *)page;
 
@@ -128,7 +135,6 @@ static int copy_to_file(uintptr_t base, size_t len, int fd, off_t off)
 
         if (!page_is_used(pagemap, base + at) || all_zero(page))
             continue;
-        /* By number: AddressSanitizer's pwrite refuses to read the gaps that it keeps between variables. */
         if (syscall(SYS_pwrite64, fd, page, (size_t)PAGE, off + (off_t)at) != (long)PAGE)
             rc = errno ? -errno : -ENOSPC;
     }
@@ -137,14 +143,40 @@ static int copy_to_file(uintptr_t base, size_t len, int fd, off_t off)
     return rc;
 }
 
-/* Whole pages; not memcpy() for the same reason as in all_zero(). */
-__attribute__((no_sanitize_address)) static void copy_pages(void *to, const void *from, size_t len)
+/* Reads the bytes [at, end) of the shared file to where they belong in the copy. */
+static int read_range(char *copy, off_t at, off_t end)
 {
-    word *t = to;
-    const word *f = from;
+    while (at < end) {
+        size_t len = (size_t)(end - at) < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
+        ssize_t n = pread(shared.fd, copy + (at - shared.off), len, at);
 
-    for (size_t i = 0; i < len / sizeof *t; i++)
-        t[i] = f[i];
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        at += n;
+    }
+    return 0;
+}
+
+static bool file_is_ours(void)
+{
+    struct stat st;
+
+    return fstat(shared.fd, &st) == 0 && st.st_dev == shared.dev && st.st_ino == shared.ino;
+}
+
+/* Without the file nothing tells the holes: every page is looked at. */
+__attribute__((no_sanitize("address", "thread")))
+static void read_pages(char *copy)
+{
+    for (size_t at = 0; at < shared.len; at += PAGE) {
+        const word *from = (const word *)(shared.base + at);
+        volatile word *to = (volatile word *)(copy + at); /* or the compiler calls memcpy */
+
+        if (all_zero((const char *)from))
+            continue;
+        for (size_t i = 0; i < PAGE / sizeof *from; i++)
+            to[i] = from[i];
+    }
 }
 
 /* A private copy of the shared data at some other address; holes stay untouched.  NULL: no memory. */
@@ -155,12 +187,19 @@ static void *private_copy(void)
 
     if (copy == MAP_FAILED)
         return NULL;
+    if (!file_is_ours()) {
+        read_pages(copy);
+        return copy;
+    }
     while (at < end && (at = lseek(shared.fd, at, SEEK_DATA)) >= 0 && at < end) {
         off_t hole = lseek(shared.fd, at, SEEK_HOLE);
 
         if (hole < 0 || hole > end)
             hole = end;
-        copy_pages(copy + (at - shared.off), (const char *)shared.base + (at - shared.off), (size_t)(hole - at));
+        if (read_range(copy, at, hole)) {
+            munmap(copy, shared.len);
+            return NULL;
+        }
         at = hole;
     }
     return copy;
@@ -175,8 +214,12 @@ static void move_over(void *copy)
 
 static void before_fork(void)
 {
-    if (shared.len)
-        shared.fork_copy = private_copy();
+    pthread_mutex_lock(&shared.lock);
+    if (!shared.len)
+        return;
+    shared.fork_copy = private_copy();
+    if (!shared.fork_copy)
+        shmemi_err("data", "fork: no memory for a copy of %zu bytes of static data: the child shares them", shared.len);
 }
 
 static void after_fork_parent(void)
@@ -184,6 +227,7 @@ static void after_fork_parent(void)
     if (shared.fork_copy)
         munmap(shared.fork_copy, shared.len);
     shared.fork_copy = NULL;
+    pthread_mutex_unlock(&shared.lock);
 }
 
 static void after_fork_child(void)
@@ -192,12 +236,14 @@ static void after_fork_child(void)
         move_over(shared.fork_copy);
     shared.fork_copy = NULL;
     shared.len = 0;
+    pthread_mutex_unlock(&shared.lock);
 }
 
 int shmemi_data_share(uintptr_t base, size_t len, int fd, off_t off)
 {
     static bool handlers;
-    int rc = copy_to_file(base, len, fd, off);
+    struct stat st = { 0 };
+    int rc = fstat(fd, &st) ? -errno : copy_to_file(base, len, fd, off);
 
     if (rc) {
         errno = -rc;
@@ -209,10 +255,14 @@ int shmemi_data_share(uintptr_t base, size_t len, int fd, off_t off)
         shmemi_err("data", "cannot map static data [%p, %p) shared: %m", (void *)base, (void *)(base + len));
         return rc;
     }
+    pthread_mutex_lock(&shared.lock);
     shared.base = base;
     shared.len = len;
     shared.fd = fd;
+    shared.dev = st.st_dev;
+    shared.ino = st.st_ino;
     shared.off = off;
+    pthread_mutex_unlock(&shared.lock);
     if (!handlers)
         handlers = pthread_atfork(before_fork, after_fork_parent, after_fork_child) == 0;
     return 0;
@@ -224,6 +274,7 @@ void shmemi_data_unshare(void)
 
     if (!shared.len)
         return;
+    pthread_mutex_lock(&shared.lock);
     copy = private_copy();
     if (copy)
         move_over(copy);
@@ -231,4 +282,5 @@ void shmemi_data_unshare(void)
         shmemi_err("data", "no memory for a private copy of the static data: it stays shared");
     shared.len = 0;
     shared.fd = -1;
+    pthread_mutex_unlock(&shared.lock);
 }
