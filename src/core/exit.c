@@ -14,6 +14,7 @@
 #include "init.h"
 #include "log.h"
 #include "state.h"
+#include "team.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -35,10 +36,32 @@
 static struct {
     bool installed;
     bool finalizes; /* start_pes */
-    bool global;    /* this process is inside shmem_global_exit */
-    int code;
+    uint64_t global; /* thread in the high half, status in the low one: who is inside shmem_global_exit, or 0 */
+    bool handled;   /* at_exit has run */
     pid_t pid;      /* of the PE: a forked child that exits is none */
 } watch;
+
+static pid_t thread_id(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+bool shmemi_exit_in_handlers(void)
+{
+    uint64_t global = SHMEMI_LD_RLX(&watch.global);
+
+    return global && (pid_t)(global >> 32) == thread_id();
+}
+
+static int global_code(void)
+{
+    return (int)(uint32_t)SHMEMI_LD_RLX(&watch.global);
+}
+
+bool shmemi_exit_is_child(void)
+{
+    return watch.pid && watch.pid != getpid();
+}
 
 static void nap(void)
 {
@@ -95,16 +118,47 @@ static void flush_stdout(void)
 void shmemi_end_job(int code)
 {
     flush_stdout();
-    if (watch.pid && watch.pid != getpid())
+    if (shmemi_exit_is_child())
         _exit(code); /* a forked child speaks for nobody but itself */
     announce_end(code);
     tell_launcher(code);
 }
 
+static void *flush(void *done)
+{
+    fflush(NULL);
+    SHMEMI_ST_REL((uint32_t *)done, 1u);
+    return NULL;
+}
+
+/*
+ * All streams, but not for ever: fflush waits for a stream's lock, which another thread may hold in a read from a
+ * terminal, or this one where a signal has interrupted it in printf.
+ */
+static void flush_all(void)
+{
+    static uint32_t done;
+    pthread_t thread;
+    sigset_t all, old;
+    int rc;
+
+    SHMEMI_ST_RLX(&done, 0u);
+    sigfillset(&all); /* the program's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(&thread, NULL, flush, &done);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc) {
+        flush_stdout();
+        return;
+    }
+    for (int ms = 0; ms < FLUSH_S * 1000 && !SHMEMI_LD_ACQ(&done); ms += STEP_MS)
+        nap();
+}
+
 /* This PE has nothing more to say: wait for the launcher's signal, or go where the launcher sends none. */
 SHMEMI_NORETURN static void leave(int code)
 {
-    fflush(NULL);
+    flush_all();
     SHMEMI_ST_REL(&shmemi.my_ctl->phase, SHMEMI_PE_EXITED);
     if (code == 0 && shmemi.boot.leave_on_zero)
         tell_launcher(0); /* no signal will come */
@@ -113,8 +167,12 @@ SHMEMI_NORETURN static void leave(int code)
     _exit(code);
 }
 
+SHMEMI_NORETURN static void end_globally(int code);
+
 void shmemi_exit_if_ending(void)
 {
+    if (shmemi_exit_in_handlers())
+        end_globally(global_code()); /* a handler that waits for PEs which know nothing of the end would wait for ever */
     if (shmemi.node && SHMEMI_LD_ACQ(&shmemi.node->ending) == 2u && shmemi.node->ending_pe != shmemi.my_pe)
         leave(shmemi.node->exit_code);
 }
@@ -183,8 +241,10 @@ void shmemi_exit_unwatch(void)
 /* Last step of shmem_global_exit, after the program's own exit handlers. */
 SHMEMI_NORETURN static void end_globally(int code)
 {
-    fflush(NULL);
-    if (announce_end(code))
+    bool first = announce_end(code);
+
+    flush_all();
+    if (first)
         for (int ms = 0; ms < LEAVE_MS && shmemi.peers && !others_have_left(); ms += STEP_MS)
             nap();
     tell_launcher(code);
@@ -196,8 +256,9 @@ static void at_exit(int status, void *arg)
     (void)arg;
     if (watch.pid != getpid())
         return;
-    if (watch.global)
-        end_globally(watch.code);
+    watch.handled = true;
+    if (SHMEMI_LD_RLX(&watch.global))
+        end_globally(global_code());
     if (!shmemi.init_count)
         return;
     if (watch.finalizes && status == 0) {
@@ -215,7 +276,7 @@ int shmemi_exit_watch(void)
 {
     watch.pid = getpid();
     watch.finalizes = false;
-    if (!watch.installed && on_exit(at_exit, NULL))
+    if (!watch.installed && (on_exit(at_exit, NULL) || pthread_atfork(NULL, NULL, shmemi_teams_disown)))
         return -ENOMEM;
     watch.installed = true;
     return listener_start();
@@ -228,12 +289,18 @@ void shmemi_exit_finalizes(void)
 
 SHMEMI_API(void, shmem_global_exit, (int status))
 {
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    uint64_t nobody = 0, me = (uint64_t)thread_id() << 32 | (uint32_t)status;
 
     shmemi_check_init("shmem_global_exit");
-    /* Never unlocked: a second thread must not run exit() beside the first. */
-    pthread_mutex_lock(&once);
-    watch.global = true;
-    watch.code = status;
+    if (shmemi_exit_is_child())
+        exit(status); /* for itself alone */
+    if (!__atomic_compare_exchange_n(&watch.global, &nobody, me, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (shmemi_exit_in_handlers())
+            end_globally(global_code()); /* called again by an exit handler, or by a signal's */
+        for (;;)
+            pause(); /* a second thread must not run exit() beside the first */
+    }
+    if (watch.handled)
+        end_globally(status); /* called by an exit handler that is older than shmem_init */
     exit(status);
 }

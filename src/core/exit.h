@@ -5,6 +5,8 @@
 
 #include "compiler.h"
 
+#include <stdbool.h>
+
 /* Ends every PE of the job with this status, without running exit handlers. */
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_end_job(int code);
 
@@ -17,5 +19,10 @@ void shmemi_exit_unwatch(void);
 
 /* From now on exit() finalizes the library (start_pes has no finalize of its own). */
 void shmemi_exit_finalizes(void);
+
+/* Is this thread inside shmem_global_exit, in the program's exit handlers? */
+bool shmemi_exit_in_handlers(void);
+/* Is this process a forked child of the PE? */
+bool shmemi_exit_is_child(void);
 
 #endif

@@ -32,6 +32,8 @@
 
 struct shmemi_state shmemi;
 
+#define MOST_SPIN 1000000000u /* a PE that spins does not look for dead peers */
+
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shmemi_shm shm = { .fd = -1 };
 static struct shmemi_card *cards; /* only during init */
@@ -195,7 +197,7 @@ static void data_down(void)
 static unsigned choose_spin(void)
 {
     if (shmemi_env.spin >= 0)
-        return (unsigned)shmemi_env.spin;
+        return shmemi_env.spin < MOST_SPIN ? (unsigned)shmemi_env.spin : MOST_SPIN;
     return shmemi.n_local > shmemi.n_cpus ? 1 : 4000;
 }
 
@@ -292,6 +294,12 @@ int shmemi_init(int thread_level, const char *call)
 void shmemi_finalize(const char *call)
 {
     shmemi_check_init(call);
+    if (shmemi_exit_in_handlers())
+        return; /* the others are not about to finalize */
+    if (shmemi_exit_is_child()) {
+        shmemi_warn(call, "ignored in process %d, which a PE has forked: leave it by _exit", (int)getpid());
+        return;
+    }
     pthread_mutex_lock(&init_lock);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_barrier_all(call);

@@ -6,12 +6,14 @@
 #include "team.h"
 
 #include "check.h"
+#include "exit.h"
 #include "reduce.h"
 #include "sync.h"
 #include "team_slots.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /*
  * By slot.  A team's memory is kept when it is destroyed and serves the slot's next team, so that a
@@ -32,6 +34,9 @@ shmem_team_t shmemi_team_handle(const struct shmemi_team *t)
 SHMEMI_COLD SHMEMI_NORETURN static void bad_team(shmem_team_t team, const char *call)
 {
     shmemi_check_init(call);
+    if (shmemi_exit_is_child())
+        shmemi_fatal(call, "called in process %d, which PE %d has forked: it is no PE and cannot meet the others",
+                     (int)getpid(), shmemi.my_pe);
     if (team == SHMEM_TEAM_INVALID)
         shmemi_fatal(call, "team is SHMEM_TEAM_INVALID");
     shmemi_fatal(call, "team handle 0x%zx is not valid: destroyed, or never returned by a split",
@@ -148,6 +153,14 @@ void shmemi_teams_fini(void)
             shmemi_slot_reset(t);
         shmemi_team_retire(t);
     }
+}
+
+/* The members would take a child's arrival for the PE's.  Other threads of the PE may have been in mid-call, so no lock. */
+void shmemi_teams_disown(void)
+{
+    for (int slot = 0; slot < SHMEMI_TEAMS_MAX; slot++)
+        if (table[slot])
+            shmemi_team_retire(table[slot]);
 }
 
 /* ---- queries ---- */

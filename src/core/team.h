@@ -27,6 +27,7 @@ struct shmemi_team {
 
 int shmemi_teams_init(void); /* world and shared; needs the peers' mappings */
 void shmemi_teams_fini(void);
+void shmemi_teams_disown(void); /* in a forked child: no team is valid there */
 
 /* The live team behind a handle; ends the job with a message that names `call` for a stale or made-up one. */
 struct shmemi_team *shmemi_team_get(shmem_team_t team, const char *call);
