@@ -33,6 +33,7 @@ struct lock {
     const long *addr;
     int home;
     const char *call;
+    int before; /* the PE that is to hand over, or -1 */
 };
 
 static lock_word *word(const struct lock *l, int pe, int which)
@@ -51,7 +52,7 @@ static struct lock lock_at(const long *addr, const char *call)
         shmemi_fatal(call, "lock %p is not aligned to %zu bytes", (const void *)addr, sizeof *addr);
     if (off >= shmemi.heap_len)
         off = (uintptr_t)addr - shmemi.data_base;
-    return (struct lock){ addr, (int)(off / sizeof *addr % (uintptr_t)shmemi.n_pes), call };
+    return (struct lock){ addr, (int)(off / sizeof *addr % (uintptr_t)shmemi.n_pes), call, -1 };
 }
 
 /* ---- waiting ---- */
@@ -64,10 +65,18 @@ static void describe(const void *arg, char *buf, size_t len)
              (int)SHMEMI_LD_RLX(word(l, l->home, TAIL)) - 1);
 }
 
+static int awaited(const void *arg)
+{
+    const struct lock *l = arg;
+
+    return l->before;
+}
+
 static void wait_bits(const struct lock *l, lock_word *node, uint32_t bits, uint32_t not_value)
 {
     struct shmemi_waiter w = SHMEMI_WAITER_FN(l->call, describe, l);
 
+    w.culprit = awaited;
     while ((SHMEMI_LD_ACQ(node) & bits) == not_value)
         shmemi_wait_step(&w);
     shmemi_wait_done(&w);
@@ -100,7 +109,8 @@ SHMEMI_API(void, shmem_set_lock, (long *lock))
     before = __atomic_exchange_n(word(&l, l.home, TAIL), (uint32_t)shmemi.my_pe + 1, __ATOMIC_ACQ_REL);
     if (before == 0)
         return;
-    SHMEMI_ADD_ACQREL(word(&l, (int)before - 1, NODE), (uint32_t)shmemi.my_pe + 1); /* NEXT was 0 */
+    l.before = (int)before - 1;
+    SHMEMI_ADD_ACQREL(word(&l, l.before, NODE), (uint32_t)shmemi.my_pe + 1); /* NEXT was 0 */
     shmemi_wake_peer(shmemi.peers[before - 1].ctl);
     wait_bits(&l, node, GO, 0); /* acquire; pairs with hand_over */
 }

@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,6 +26,7 @@
 #define NAP_NS (2 * MS)          /* longest sleep that a store outside the library can cost */
 #define LONG_NAP_NS (10 * MS)    /* the same for a PE that has slept for a second */
 #define CHECK_NS (20 * MS)       /* between looks for a job that ends and for dead peers */
+#define EXITED_GRACE_NS (2000 * MS) /* before a wait for data suspects PEs that have exited */
 #define DEAD_GRACE_NS (2000 * MS) /* a launcher that ends the job itself is left this long to do so */
 
 static uint64_t now_ns(void)
@@ -67,8 +69,8 @@ static int process_gone(int pid)
     int gone;
 
     p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (p.fd < 0)
-        return errno == ESRCH;
+    if (p.fd < 0) /* an old kernel, or no descriptor left: then a zombie goes unnoticed */
+        return errno == ESRCH || (kill(pid, 0) && errno == ESRCH);
     gone = poll(&p, 1, 0) == 1;
     close(p.fd);
     return gone;
@@ -101,13 +103,51 @@ static void describe(const struct shmemi_waiter *w, char *buf, size_t len)
         snprintf(buf, len, "%s", w->what ? w->what : "a peer");
 }
 
+/* How many of the node's PEs have left through exit(), and one of them. */
+static int count_exited(int *pe_out)
+{
+    int n = 0;
+
+    for (int i = 0; i < shmemi.n_local; i++) {
+        int pe = shmemi.local_pes[i];
+
+        if (pe != shmemi.my_pe && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) == SHMEMI_PE_EXITED) {
+            *pe_out = pe;
+            n++;
+        }
+    }
+    return n;
+}
+
+/*
+ * A wait for data names no PE.  One that has exited may be the one that should have stored it, so that is
+ * said before long; when all others have, nobody is left to store it, unless another thread does.
+ */
+static void check_exited(struct shmemi_waiter *w, uint64_t now)
+{
+    int pe = -1, n = count_exited(&pe);
+    char what[256];
+
+    if (n == 0)
+        return;
+    describe(w, what, sizeof what);
+    if (n == shmemi.n_pes - 1 && shmemi.thread_level < SHMEM_THREAD_MULTIPLE)
+        shmemi_fatal(w->call, "waits for %s, but all other PEs have exited without calling shmem_finalize", what);
+    if (w->exit_told || now - w->start_ns < EXITED_GRACE_NS)
+        return;
+    w->exit_told = true;
+    shmemi_warn(w->call, "waits for %s; %d PEs, PE %d among them, have exited without calling shmem_finalize", what, n, pe);
+}
+
 /* Ends the job when the PE that is waited for has left through exit(). */
-static void check_culprit(const struct shmemi_waiter *w)
+static void check_culprit(struct shmemi_waiter *w, uint64_t now)
 {
     int pe = w->culprit ? w->culprit(w->arg) : -1;
 
     if (pe >= 0 && shmemi.peers[pe].ctl && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) == SHMEMI_PE_EXITED)
         shmemi_fatal(w->call, "waits for PE %d, which has exited without calling shmem_finalize", pe);
+    if (!w->culprit)
+        check_exited(w, now);
 }
 
 static void check_peers(struct shmemi_waiter *w, uint64_t now)
@@ -117,7 +157,7 @@ static void check_peers(struct shmemi_waiter *w, uint64_t now)
 
     if (pe < 0) {
         w->lost_ns = 0;
-        check_culprit(w);
+        check_culprit(w, now);
     } else if (!w->lost_ns) {
         w->lost_ns = now;
     } else if (now - w->lost_ns > DEAD_GRACE_NS) {

@@ -39,6 +39,7 @@ struct shmemi_waiter {
     unsigned polls, yields;
     bool sync;      /* waits for sync lines, not for user data */
     bool sleeping;  /* the time for yielding is over */
+    bool exit_told; /* the warning about PEs that have exited is out */
     bool announced; /* in my_ctl->asleep, for the nap to come */
     uint32_t seq;   /* wake_seq before the last poll */
     uint64_t nap_from_ns; /* yields until then */

@@ -6,11 +6,13 @@
  * dies: leaves | (waits for PE 1, which has exited without calling shmem_finalize|PE 1)
  * dies: late | gave up after [0-9.]+ s waiting for .*PE 1
  * dies: never_set | gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 1, which is 0 now
+ * dies: leaves_wait | (all other PEs have exited without calling shmem_finalize|PEs, PE 1 among them, have exited)
+ * dies: leaves_lock | shmem_set_lock\] waits for PE 1, which has exited without calling shmem_finalize
  * run: n=2,3 launch=oshrun env=MARROW_TIMEOUT=4 timeout=30
  */
 #include "tap.h"
 
-static long flag;
+static long flag, lock;
 
 int main(int argc, char **argv)
 {
@@ -19,6 +21,19 @@ int main(int argc, char **argv)
     tap_init();
     if (!strcmp(name, "never_set"))
         shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    if (!strcmp(name, "leaves_lock")) {
+        if (tap_me == 1)
+            shmem_set_lock(&lock);
+        shmem_barrier_all();
+        if (tap_me == 1)
+            exit(0);
+        shmem_set_lock(&lock);
+    }
+    if (!strcmp(name, "leaves_wait")) {
+        if (tap_me == 1)
+            exit(0);
+        shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    }
     if (*name && tap_me == 1) {
         if (!strcmp(name, "killed"))
             raise(SIGSEGV);
