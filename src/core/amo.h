@@ -56,6 +56,7 @@ SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest
     int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *word = shmemi_remote(dest, size, world, call);
 
+    shmemi_check_aligned(dest, size, call);
     if (size == 4)
         shmemi_amo_apply32(op, (uint32_t *)word, operand, cond, old_out);
     else

@@ -36,7 +36,15 @@ void shmemi_bad_range(const char *call, const void *addr, size_t len, int pe)
 
 void shmemi_not_reachable(const char *call, const void *addr, int pe)
 {
+    if ((uintptr_t)addr - shmemi.data_base < shmemi.data_len && shmemi.peers[pe].heap)
+        shmemi_fatal(call, "static data at %p is not symmetric with PE %d: that PE runs another executable, or does not "
+                     "share its static data (MARROW_STATIC_DATA)", addr, pe);
     shmemi_fatal(call, "memory of PE %d at %p is not reachable from this PE: no transport covers this pair", pe, addr);
+}
+
+void shmemi_misaligned(const char *call, const void *addr, size_t size)
+{
+    shmemi_fatal(call, "address %p is not aligned to %zu bytes, as an atomic access must be", addr, size);
 }
 
 void shmemi_check_block(const char *call, const void *addr, size_t len, int pe)

@@ -15,6 +15,7 @@
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_bad_pe(const char *call, int pe);
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_bad_range(const char *call, const void *addr, size_t len, int pe);
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_not_reachable(const char *call, const void *addr, int pe);
+SHMEMI_COLD SHMEMI_NORETURN void shmemi_misaligned(const char *call, const void *addr, size_t size);
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_not_initialized(const char *call);
 /* MARROW_CHECK=1: the range must lie within one allocated block of the heap. */
 SHMEMI_COLD void shmemi_check_block(const char *call, const void *addr, size_t len, int pe);
@@ -24,6 +25,13 @@ SHMEMI_INLINE void shmemi_check_init(const char *call)
 {
     if (shmemi_unlikely(shmemi.n_pes == 0))
         shmemi_not_initialized(call);
+}
+
+/* An atomic on a word that straddles cache lines locks the bus, or traps, or is not atomic at all. */
+SHMEMI_INLINE void shmemi_check_aligned(const void *addr, size_t size, const char *call)
+{
+    if (shmemi_unlikely((uintptr_t)addr & (size - 1)))
+        shmemi_misaligned(call, addr, size);
 }
 
 SHMEMI_INLINE void shmemi_check_pe(const char *call, int pe)

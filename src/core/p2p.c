@@ -61,12 +61,13 @@ SHMEMI_INLINE bool holds(uint64_t a, int cmp, uint64_t b)
     }
 }
 
-static void check_args(const void *ivars, size_t len, int cmp, const char *call)
+static void check_args(const void *ivars, size_t len, size_t word, int cmp, const char *call)
 {
     shmemi_check_init(call);
     if (shmemi_unlikely(cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE))
         shmemi_fatal(call, "comparison %d is not one of SHMEM_CMP_*", cmp);
     shmemi_remote(ivars, len, shmemi.my_pe, call); /* only to see that it is symmetric */
+    shmemi_check_aligned(ivars, word, call);
 }
 
 struct word {
@@ -96,7 +97,7 @@ uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, con
 
     uint64_t key;
 
-    check_args(ivar, width(kind), cmp, call);
+    check_args(ivar, width(kind), width(kind), cmp, call);
     while (!holds(key = load_key(kind, ivar), cmp, word.value))
         shmemi_wait_step(&w);
     shmemi_wait_done(&w);
@@ -105,7 +106,7 @@ uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, con
 
 int shmemi_test(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)
 {
-    check_args(ivar, width(kind), cmp, call);
+    check_args(ivar, width(kind), width(kind), cmp, call);
     return holds(load_key(kind, ivar), cmp, load_key(kind, value));
 }
 
@@ -164,7 +165,7 @@ static struct set make_set(enum shmemi_set set, enum shmemi_kind kind, const voi
         return s;
     if (__builtin_mul_overflow(nelems, width(kind), &bytes))
         shmemi_fatal(call, "%zu elements exceed the address space", nelems);
-    check_args(ivars, bytes, cmp, call);
+    check_args(ivars, bytes, width(kind), cmp, call);
     if (set == SHMEMI_ANY)
         s.start = turn++ % nelems;
     return s;

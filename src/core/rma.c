@@ -162,6 +162,7 @@ void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t l
     int world = shmemi_ctx_world_pe(ctx, pe, call);
     uint64_t *word = shmemi_remote(sig_addr, sizeof *word, world, call);
 
+    shmemi_check_aligned(sig_addr, sizeof *word, call);
     if (len)
         copy(shmemi_remote(dest, len, world, call), source, len);
     /* Release: who sees the signal with acquire sees the data. */

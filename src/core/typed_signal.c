@@ -34,7 +34,9 @@ SHMEMI_SHELLS(void, signal_add, (uint64_t *sig_addr, uint64_t signal, int pe),
               shmemi_amo(ctx, SHMEMI_AMO_ADD, sig_addr, &signal, NULL, NULL, sizeof signal, pe, call);)
 
 /* Acquire pairs with the release of the signal in shmemi_put_signal: who sees the signal sees the data. */
-SHMEMI_SHELL(uint64_t, signal_fetch, (const uint64_t *sig_addr), shmemi_check_init(call); return SHMEMI_LD_ACQ(sig_addr);)
+SHMEMI_SHELL(uint64_t, signal_fetch, (const uint64_t *sig_addr), shmemi_check_init(call);
+             shmemi_remote(sig_addr, sizeof *sig_addr, shmemi.my_pe, call); /* only to see that it is symmetric */
+             shmemi_check_aligned(sig_addr, sizeof *sig_addr, call); return SHMEMI_LD_ACQ(sig_addr);)
 
 SHMEMI_SHELL(uint64_t, signal_wait_until, (uint64_t *sig_addr, int cmp, uint64_t cmp_value),
              return shmemi_wait_until(SHMEMI_U64, sig_addr, cmp, &cmp_value, call);)

@@ -23,6 +23,11 @@
  * dies: ctx_pe | shmem_ctx_long_p\] PE 1000 is out of range: the context's team has PEs 0 to
  * dies: bad_cmp | shmem_long_wait_until\] comparison 77 is not one of SHMEM_CMP_
  * dies: wait_private | shmem_long_wait_until\] address 0x[0-9a-f]+
+ * dies: wait_odd | shmem_long_wait_until\] address 0x[0-9a-f]+ is not aligned to 8 bytes
+ * dies: wait_set_odd | shmem_int_wait_until_all\] address 0x[0-9a-f]+ is not aligned to 4 bytes
+ * dies: atomic_odd | shmem_long_atomic_add\] address 0x[0-9a-f]+ is not aligned to 8 bytes
+ * dies: signal_odd | shmem_putmem_signal\] address 0x[0-9a-f]+ is not aligned to 8 bytes
+ * dies: signal_private | shmem_signal_fetch\] address 0x[0-9a-f]+ \(8 bytes, PE [0-9]+\) is neither
  * dies: bad_stride | shmem_long_iput\] stride dst is 0: it must be at least 1
  * dies: bad_block_stride | shmem_long_ibput\] stride sst is 1: it must be at least 2
  * dies: bad_signal_op | shmem_long_put_signal\] sig_op 9 is neither
@@ -112,6 +117,18 @@ static void wait_private(void)
 
     shmem_long_wait_until(&on_stack, SHMEM_CMP_EQ, 0);
 }
+/* An address inside the block that is a multiple of 1 only. */
+static void *odd(void) { return (char *)block + 1; }
+static void wait_odd(void) { shmem_long_wait_until(odd(), SHMEM_CMP_EQ, 0); }
+static void wait_set_odd(void) { shmem_int_wait_until_all(odd(), 2, NULL, SHMEM_CMP_EQ, 0); }
+static void atomic_odd(void) { shmem_long_atomic_add(odd(), 1, 0); }
+static void signal_odd(void) { shmem_putmem_signal(block, block, 8, odd(), 1, SHMEM_SIGNAL_SET, 0); }
+static void signal_private(void)
+{
+    uint64_t on_stack = 0;
+
+    shmem_signal_fetch(&on_stack);
+}
 static void bad_stride(void) { shmem_long_iput(block, block, 0, 1, 2, 0); }
 static void bad_block_stride(void) { shmem_long_ibput(block, block, 2, 1, 2, 2, 0); }
 static void bad_signal_op(void)
@@ -127,7 +144,8 @@ static const struct {
     CASE(pe_high), CASE(pe_negative), CASE(private_address), CASE(null_address), CASE(past_heap), CASE(past_static),
     CASE(after_finalize), CASE(malloc_after_finalize), CASE(double_free), CASE(free_inside), CASE(free_private),
     CASE(realloc_private), CASE(dead_ctx), CASE(invalid_ctx), CASE(ctx_options), CASE(dead_team), CASE(ctx_pe),
-    CASE(bad_cmp), CASE(wait_private), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
+    CASE(bad_cmp), CASE(wait_private),
+    CASE(wait_odd), CASE(wait_set_odd), CASE(atomic_odd), CASE(signal_odd), CASE(signal_private), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
 #undef CASE
 };
 
