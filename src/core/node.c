@@ -116,7 +116,7 @@ static int check_reach(const struct shmemi_card *cards)
 int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_out)
 {
     struct shmemi_card *cards = calloc((size_t)shmemi.boot.n_pes, sizeof *cards);
-    int timeout_s = (int)(shmemi_env.init_timeout / 1000000000u);
+    int timeout_s = (int)((shmemi_env.init_timeout + 999999999u) / 1000000000u); /* 0 would be for ever */
     int rc;
 
     if (!cards)

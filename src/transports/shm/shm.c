@@ -219,7 +219,7 @@ int shmemi_shm_lead(struct shmemi_shm *shm, struct shmemi_shm_door *door, int n_
                        n_others, (double)timeout_ns / 1e9);
             return -ETIMEDOUT;
         }
-        if (poll(&p, 1, timeout_ns ? (int)((end - now) / 1000000u) + 1 : 1000) > 0)
+        if (poll(&p, 1, timeout_ns && end - now < 1000000000u ? (int)((end - now) / 1000000u) + 1 : 1000) > 0)
             served += serve_one(shm, door);
     }
     return 0;
