@@ -230,6 +230,7 @@ static int open_signals(void)
             sigaddset(&set, passed[i]);
     signal(SIGCHLD, SIG_DFL);
     job.old_sigpipe = signal(SIGPIPE, SIG_IGN);
+    job.old_sigxfsz = signal(SIGXFSZ, SIG_IGN); /* a file size limit: the error is enough */
     sigprocmask(SIG_BLOCK, &set, &job.old_mask);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -383,14 +384,31 @@ static int poll_set(struct pollfd *fds, int signal_fd)
     return n;
 }
 
+/* Polls the entries that have a descriptor; poll refuses an array longer than the limit of open files. */
+static void poll_open(struct pollfd *fds, struct pollfd *open, int n, int wait_ms)
+{
+    int n_open = 0;
+
+    for (int i = 0; i < n; i++)
+        if (fds[i].fd >= 0)
+            open[n_open++] = fds[i];
+    if (poll(open, (nfds_t)n_open, wait_ms) <= 0)
+        return;
+    n_open = 0;
+    for (int i = 0; i < n; i++)
+        if (fds[i].fd >= 0)
+            fds[i].revents = open[n_open++].revents;
+}
+
 static void mind(int signal_fd)
 {
-    struct pollfd *fds = osh_alloc((size_t)(5 + 2 * job.n_pes) * sizeof *fds);
+    size_t size = (size_t)(5 + 2 * job.n_pes) * sizeof(struct pollfd);
+    struct pollfd *fds = osh_alloc(size), *open = osh_alloc(size);
 
     while (n_running) {
         int n = poll_set(fds, signal_fd);
 
-        poll(fds, (nfds_t)n, run_timers());
+        poll_open(fds, open, n, run_timers());
         /* Output before deaths: what a PE wrote comes before the line about its end. */
         for (int pe = 0; pe < job.n_pes; pe++) {
             if (fds[5 + 2 * pe].revents)
@@ -405,6 +423,7 @@ static void mind(int signal_fd)
             move_input(fds[1].revents);
     }
     free(fds);
+    free(open);
 }
 
 static void finish_output(int signal_fd)

@@ -22,7 +22,7 @@ struct osh_job {
     struct osh_pe *pes;
     int stdin_fd;          /* what PE 0 reads; -1: /dev/null */
     sigset_t old_mask;     /* what oshrun was started with, for the PEs */
-    void (*old_sigpipe)(int);
+    void (*old_sigpipe)(int), (*old_sigxfsz)(int);
 };
 
 /* oshrun_spawn.c.  0 or -errno, logged. */

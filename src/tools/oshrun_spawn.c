@@ -73,7 +73,7 @@ int osh_job_create(struct osh_job *job)
     forget_outer_launcher();
     fd = memfd_create("oshrun", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)size)) {
-        osh_say("no memory for the job's exchange area of %zu bytes: %s", size, strerror(errno));
+        osh_say("cannot make the job's exchange area of %zu bytes: %s", size, strerror(errno));
         return -ENOMEM;
     }
     s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -181,6 +181,7 @@ static SHMEMI_NORETURN void become_pe(struct osh_job *job, int pe, int in, int o
     if (user_files.rlim_cur)
         setrlimit(RLIMIT_NOFILE, &user_files);
     signal(SIGPIPE, job->old_sigpipe);
+    signal(SIGXFSZ, job->old_sigxfsz);
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
     execvp(app->argv[0], app->argv);
     slot->exec_errno = errno;
