@@ -30,12 +30,14 @@ SHMEMI_API(int, shmem_init_thread, (int requested, int *provided))
 
 SHMEMI_API(void, shmem_query_initialized, (int *initialized))
 {
+    shmemi_check_result(initialized, "initialized", "shmem_query_initialized");
     *initialized = shmemi.init_count > 0;
 }
 
 SHMEMI_API(void, shmem_query_thread, (int *provided))
 {
     shmemi_check_init("shmem_query_thread");
+    shmemi_check_result(provided, "provided", "shmem_query_thread");
     *provided = shmemi.thread_level;
 }
 
@@ -79,12 +81,15 @@ SHMEMI_API(int, _num_pes, (void))
 
 SHMEMI_API(void, shmem_info_get_version, (int *major, int *minor))
 {
+    shmemi_check_result(major, "major", "shmem_info_get_version");
+    shmemi_check_result(minor, "minor", "shmem_info_get_version");
     *major = SHMEM_MAJOR_VERSION;
     *minor = SHMEM_MINOR_VERSION;
 }
 
 SHMEMI_API(void, shmem_info_get_name, (char *name))
 {
+    shmemi_check_result(name, "name", "shmem_info_get_name");
     strcpy(name, SHMEM_VENDOR_STRING);
 }
 

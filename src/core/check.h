@@ -27,6 +27,13 @@ SHMEMI_INLINE void shmemi_check_init(const char *call)
         shmemi_not_initialized(call);
 }
 
+/* For a pointer through which a call is to give its result. */
+SHMEMI_INLINE void shmemi_check_result(const void *p, const char *name, const char *call)
+{
+    if (shmemi_unlikely(!p))
+        shmemi_fatal(call, "%s is NULL: there is nowhere to put the result", name);
+}
+
 /* An atomic on a word that straddles cache lines locks the bus, or traps, or is not atomic at all. */
 SHMEMI_INLINE void shmemi_check_aligned(const void *addr, size_t size, const char *call)
 {

@@ -94,6 +94,7 @@ static int create(const struct shmemi_team *t, shmem_team_t team, long options, 
     struct ctx *c;
     int slot;
 
+    shmemi_check_result(out, "ctx", call);
     *out = SHMEM_CTX_INVALID;
     if (options & ~KNOWN_OPTIONS)
         shmemi_fatal(call, "options %#lx hold unknown bits %#lx", (unsigned long)options,
@@ -126,6 +127,7 @@ SHMEMI_API(int, shmem_team_create_ctx, (shmem_team_t team, long options, shmem_c
     const struct shmemi_team *t = shmemi_team_get_or_invalid(team, "shmem_team_create_ctx");
 
     if (!t) {
+        shmemi_check_result(ctx, "ctx", "shmem_team_create_ctx");
         *ctx = SHMEM_CTX_INVALID;
         return 1;
     }
@@ -151,6 +153,7 @@ SHMEMI_API(void, shmem_ctx_destroy, (shmem_ctx_t ctx))
 SHMEMI_API(int, shmem_ctx_get_team, (shmem_ctx_t ctx, shmem_team_t *team))
 {
     shmemi_check_init("shmem_ctx_get_team");
+    shmemi_check_result(team, "team", "shmem_ctx_get_team");
     if (ctx == SHMEM_CTX_INVALID) {
         *team = SHMEM_TEAM_INVALID;
         return 1;

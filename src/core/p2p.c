@@ -166,6 +166,8 @@ static struct set make_set(enum shmemi_set set, enum shmemi_kind kind, const voi
     if (__builtin_mul_overflow(nelems, width(kind), &bytes))
         shmemi_fatal(call, "%zu elements exceed the address space", nelems);
     check_args(ivars, bytes, width(kind), cmp, call);
+    if (!values)
+        shmemi_fatal(call, "cmp_values is NULL although nelems is %zu", nelems);
     if (set == SHMEMI_ANY)
         s.start = turn++ % nelems;
     return s;

@@ -218,6 +218,8 @@ SHMEMI_API(void, shmem_ctx_quiet, (shmem_ctx_t ctx))
 
 static void pe_quiet(shmem_ctx_t ctx, const int *pes, size_t n, const char *call)
 {
+    if (n && !pes)
+        shmemi_fatal(call, "target_pes is NULL although npes is %zu", n);
     for (size_t i = 0; i < n; i++)
         shmemi_check_pe(call, shmemi_ctx_world_pe(ctx, pes[i], call));
     shmemi_quiet(ctx, call);

@@ -235,6 +235,7 @@ SHMEMI_API(int, shmem_team_split_strided,
     uint64_t epoch;
     int slot;
 
+    shmemi_check_result(new_team, "new_team", call);
     *new_team = SHMEM_TEAM_INVALID;
     if (!parent || !strided_triplet(parent, start, stride, size, &tri))
         return -1;
@@ -272,6 +273,8 @@ SHMEMI_API(int, shmem_team_split_2d,
     uint64_t epoch;
     int slot[2];
 
+    shmemi_check_result(xaxis_team, "xaxis_team", call);
+    shmemi_check_result(yaxis_team, "yaxis_team", call);
     *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
     if (!parent || xrange < 1)
         return -1;

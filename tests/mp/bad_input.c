@@ -28,6 +28,16 @@
  * dies: atomic_odd | shmem_long_atomic_add\] address 0x[0-9a-f]+ is not aligned to 8 bytes
  * dies: signal_odd | shmem_putmem_signal\] address 0x[0-9a-f]+ is not aligned to 8 bytes
  * dies: signal_private | shmem_signal_fetch\] address 0x[0-9a-f]+ \(8 bytes, PE [0-9]+\) is neither
+ * dies: no_ctx | shmem_ctx_create\] ctx is NULL
+ * dies: no_ctx_team | shmem_ctx_get_team\] team is NULL
+ * dies: no_team | shmem_team_split_strided\] new_team is NULL
+ * dies: no_axis | shmem_team_split_2d\] yaxis_team is NULL
+ * dies: no_level | shmem_query_thread\] provided is NULL
+ * dies: no_answer | shmem_query_initialized\] initialized is NULL
+ * dies: no_version | shmem_info_get_version\] minor is NULL
+ * dies: no_name | shmem_info_get_name\] name is NULL
+ * dies: no_pes | shmem_pe_quiet\] target_pes is NULL although npes is 1
+ * dies: no_values | shmem_long_wait_until_any_vector\] cmp_values is NULL although nelems is 2
  * dies: bad_stride | shmem_long_iput\] stride dst is 0: it must be at least 1
  * dies: bad_block_stride | shmem_long_ibput\] stride sst is 1: it must be at least 2
  * dies: bad_signal_op | shmem_long_put_signal\] sig_op 9 is neither
@@ -129,6 +139,26 @@ static void signal_private(void)
 
     shmem_signal_fetch(&on_stack);
 }
+static void no_ctx(void) { shmem_ctx_create(0, NULL); }
+static void no_ctx_team(void) { shmem_ctx_get_team(SHMEM_CTX_DEFAULT, NULL); }
+static void no_team(void) { shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, tap_n, NULL, 0, NULL); }
+static void no_axis(void)
+{
+    shmem_team_t team;
+
+    shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &team, NULL, 0, NULL);
+}
+static void no_level(void) { shmem_query_thread(NULL); }
+static void no_answer(void) { shmem_query_initialized(NULL); }
+static void no_version(void)
+{
+    int major;
+
+    shmem_info_get_version(&major, NULL);
+}
+static void no_name(void) { shmem_info_get_name(NULL); }
+static void no_pes(void) { shmem_pe_quiet(NULL, 1); }
+static void no_values(void) { shmem_long_wait_until_any_vector(block, 2, NULL, SHMEM_CMP_EQ, NULL); }
 static void bad_stride(void) { shmem_long_iput(block, block, 0, 1, 2, 0); }
 static void bad_block_stride(void) { shmem_long_ibput(block, block, 2, 1, 2, 2, 0); }
 static void bad_signal_op(void)
@@ -145,7 +175,8 @@ static const struct {
     CASE(after_finalize), CASE(malloc_after_finalize), CASE(double_free), CASE(free_inside), CASE(free_private),
     CASE(realloc_private), CASE(dead_ctx), CASE(invalid_ctx), CASE(ctx_options), CASE(dead_team), CASE(ctx_pe),
     CASE(bad_cmp), CASE(wait_private),
-    CASE(wait_odd), CASE(wait_set_odd), CASE(atomic_odd), CASE(signal_odd), CASE(signal_private), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
+    CASE(wait_odd), CASE(wait_set_odd), CASE(atomic_odd), CASE(signal_odd), CASE(signal_private), CASE(no_ctx), CASE(no_ctx_team), CASE(no_team), CASE(no_axis), CASE(no_level),
+    CASE(no_answer), CASE(no_version), CASE(no_name), CASE(no_pes), CASE(no_values), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
 #undef CASE
 };
 
