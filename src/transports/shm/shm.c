@@ -32,6 +32,15 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/*
+ * A program's timer or profiler may interrupt every call that waits, however its handler was installed: sockets with a
+ * time limit are never restarted by the kernel.  `end` is 0 for no limit.
+ */
+#define UNINTERRUPTED(result, call, end)                                    \
+    do                                                                      \
+        result = (call);                                                    \
+    while (result < 0 && errno == EINTR && ((end) == 0 || now_ns() < (end)))
+
 static socklen_t abstract_address(struct sockaddr_un *a, const char *name)
 {
     memset(a, 0, sizeof *a);
@@ -127,7 +136,7 @@ static int create_memory(struct shmemi_shm *shm)
     return rc;
 }
 
-static int send_fd(int sock, int fd)
+static int send_fd(int sock, int fd, uint64_t end)
 {
     union {
         struct cmsghdr align;
@@ -138,15 +147,17 @@ static int send_fd(int sock, int fd)
     struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
                           .msg_controllen = sizeof control.buf };
     struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    ssize_t n;
 
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+    UNINTERRUPTED(n, sendmsg(sock, &msg, MSG_NOSIGNAL), end);
+    return n == 1 ? 0 : -errno;
 }
 
-static int recv_fd(int sock, int *fd_out)
+static int recv_fd(int sock, int *fd_out, uint64_t end)
 {
     union {
         struct cmsghdr align;
@@ -157,8 +168,9 @@ static int recv_fd(int sock, int *fd_out)
     struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
                           .msg_controllen = sizeof control.buf };
     struct cmsghdr *c;
-    ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+    ssize_t n;
 
+    UNINTERRUPTED(n, recvmsg(sock, &msg, MSG_CMSG_CLOEXEC), end);
     if (n != 1)
         return n < 0 ? -errno : -ECONNRESET;
     c = CMSG_FIRSTHDR(&msg);
@@ -190,15 +202,19 @@ static void limit_io(int sock, uint64_t ns)
 /* 1 when a PE was served, 0 when the caller was a stranger. */
 static int serve_one(const struct shmemi_shm *shm, const struct shmemi_shm_door *door)
 {
+    uint64_t end = now_ns() + STRANGER_MS * 1000000ull;
     uint8_t said[16];
+    ssize_t n;
     int served = 0, sock = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC);
 
     if (sock < 0)
         return 0;
     limit_io(sock, STRANGER_MS * 1000000ull);
-    if (same_user(sock) && recv(sock, said, sizeof said, MSG_WAITALL) == (ssize_t)sizeof said &&
-        !memcmp(said, door->secret, sizeof said))
-        served = send_fd(sock, shm->fd) == 0;
+    if (same_user(sock)) {
+        UNINTERRUPTED(n, recv(sock, said, sizeof said, MSG_WAITALL), end);
+        if (n == (ssize_t)sizeof said && !memcmp(said, door->secret, sizeof said))
+            served = send_fd(sock, shm->fd, end) == 0;
+    }
     close(sock);
     return served;
 }
@@ -229,19 +245,22 @@ int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t
 {
     struct sockaddr_un a;
     socklen_t len = abstract_address(&a, door_name);
+    uint64_t end = timeout_ns ? now_ns() + timeout_ns : 0;
+    ssize_t n;
     int rc, sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (sock < 0)
         return -errno;
     limit_io(sock, timeout_ns);
-    if (connect(sock, (struct sockaddr *)&a, len))
+    UNINTERRUPTED(rc, connect(sock, (struct sockaddr *)&a, len), end);
+    if (rc) {
         rc = -errno;
-    else if (!same_user(sock))
+    } else if (!same_user(sock)) {
         rc = -EPERM;
-    else if (send(sock, secret, 16, MSG_NOSIGNAL) != 16)
-        rc = -errno;
-    else
-        rc = recv_fd(sock, &shm->fd);
+    } else {
+        UNINTERRUPTED(n, send(sock, secret, 16, MSG_NOSIGNAL), end);
+        rc = n == 16 ? recv_fd(sock, &shm->fd, end) : -errno;
+    }
     close(sock);
     if (rc) {
         errno = -rc;
