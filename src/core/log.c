@@ -2,9 +2,11 @@
 /* log.c - writes log lines, and ends the job for fatal ones. */
 #include "log.h"
 
+#include "env.h"
 #include "exit.h"
 #include "state.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,18 @@ void shmemi_log_write(enum shmemi_log_level level, const char *component, const 
     va_start(ap, fmt);
     emit(level, component, fmt, ap);
     va_end(ap);
+}
+
+int shmemi_downgrade(const char *component, const char *fmt, ...)
+{
+    enum shmemi_log_level level = shmemi_env.strict ? SHMEMI_LOG_ERR : SHMEMI_LOG_WARN;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if ((int)level <= shmemi_log_threshold)
+        emit(level, component, fmt, ap);
+    va_end(ap);
+    return shmemi_env.strict ? -EOPNOTSUPP : 0;
 }
 
 void shmemi_fatal(const char *call, const char *fmt, ...)

@@ -42,6 +42,12 @@ void shmemi_log_set_sink(void (*sink)(enum shmemi_log_level level, const char *l
 #define shmemi_trace(component, ...) shmemi_log(SHMEMI_LOG_TRACE, component, __VA_ARGS__)
 
 /*
+ * A path or a part of the memory that a program may count on is not there: says which, why and what it costs.
+ * 0, or -EOPNOTSUPP with MARROW_STRICT=1, for init to fail.
+ */
+SHMEMI_COLD int shmemi_downgrade(const char *component, const char *fmt, ...) SHMEMI_PRINTF(2, 3);
+
+/*
  * Fatal: prints the line and ends the whole job with a non-zero status (the
  * launcher is told, so that no PE stays behind).  Only the API layer and init
  * may call it; transports and bootstraps return codes.

@@ -100,6 +100,19 @@ static int find_locals(const struct shmemi_card *cards)
     return 0;
 }
 
+/* Addresses of another executable's variables mean nothing here: said for the first such PE. */
+static int check_executables(const struct shmemi_card *cards)
+{
+    for (int i = 0; i < shmemi.n_local; i++) {
+        int pe = shmemi.local_pes[i];
+
+        if (cards[pe].data_len != cards[shmemi.boot.pe].data_len)
+            return shmemi_downgrade("node", "static variables of PE %d are not reachable from here: it runs another "
+                                    "executable; the symmetric heap is", pe);
+    }
+    return 0;
+}
+
 /* Until a network transport is there, a PE of another node is an error and not a hang later. */
 static int check_reach(const struct shmemi_card *cards)
 {
@@ -130,7 +143,10 @@ int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_ou
         rc = check_reach(cards);
     if (!rc)
         rc = find_locals(cards);
+    if (!rc)
+        rc = check_executables(cards);
     if (rc) {
+        shmemi_node_forget();
         free(cards);
         return rc;
     }

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# mpmd.sh - jobs of different executables, and of PEs that count as on different nodes.
+set -u
+. "${top_srcdir:?}/tests/launch/lib.sh"
+[ -x "$oshrun" ] || skip_all "no $oshrun"
+small=$build/tests/launch/mpmd_small
+large=$build/tests/launch/mpmd_large
+
+cat > "$dir/each" <<END
+#!/bin/sh
+[ "\$MARROW_PE" = 1 ] && exec "$large" "\$@"
+exec "$small" "\$@"
+END
+cat > "$dir/nodes" <<END
+#!/bin/sh
+MARROW_NODE=node\$MARROW_PE exec "$small" "\$@"
+END
+chmod +x "$dir/each" "$dir/nodes"
+
+go 30 "$oshrun" -n 3 "$dir/each"
+expect 0 "static variables of PE 1 are not reachable from here: it runs another executable" "two executables"
+holds "their heap is shared" grep -qx "sum 6 of 3, static data apart" "$dir/out"
+go 30 "$oshrun" -n 3 "$dir/each" static
+expect 1 "shmem_long_p\] memory of PE [0-2] at 0x[0-9a-f]+ is not reachable" "a put to the other's static data"
+go 30 env MARROW_STRICT=1 "$oshrun" -n 3 "$dir/each"
+expect 1 "initialisation fails" "MARROW_STRICT=1 makes it fatal"
+go 30 "$oshrun" -n 3 "$small"
+expect 0 "" "one executable"
+holds "everything is shared" grep -qx "sum 6 of 3, static data shared" "$dir/out"
+go 30 "$oshrun" -n 2 "$dir/nodes"
+expect 1 "PE 0 is on node \"node0\" and PE 1 on node \"node1\"" "two nodes"
+go 30 env MARROW_NODE=here "$oshrun" -n 2 "$small"
+expect 0 "" "one node by another name"
+done_testing
