@@ -50,6 +50,15 @@ static void usage(FILE *to)
           to);
 }
 
+/* The number that the whole text is, or -1: no option here takes negative ones. */
+static long number(const char *text)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    return end == text || *end ? -1 : value;
+}
+
 /* 0, or the exit status plus one. */
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -62,9 +71,9 @@ static int parse(int argc, char **argv, struct options *o)
     opterr = first_pe;
     while ((c = getopt_long(argc, argv, "r:c:s:nh", longs, NULL)) != -1) {
         switch (c) {
-        case 'r': o->rows = atol(optarg); break;
-        case 'c': o->cols = atol(optarg); break;
-        case 's': o->steps = atol(optarg); break;
+        case 'r': o->rows = number(optarg); break;
+        case 'c': o->cols = number(optarg); break;
+        case 's': o->steps = number(optarg); break;
         case 'n': o->check = 0; break;
         default:
             if (first_pe)
@@ -74,8 +83,13 @@ static int parse(int argc, char **argv, struct options *o)
     }
     if (optind == argc && o->rows > 0 && o->cols > 0 && o->steps > 0 && o->rows <= 1 << 24 && o->cols <= 1 << 24)
         return 0;
-    if (first_pe)
+    if (first_pe) {
+        if (optind < argc)
+            fprintf(stderr, "heat2d: takes no arguments, but '%s' is one\n", argv[optind]);
+        else
+            fputs("heat2d: --rows and --cols must be 1 to 16777216, --steps 1 or more\n", stderr);
         usage(stderr);
+    }
     return 3;
 }
 

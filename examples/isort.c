@@ -46,6 +46,15 @@ static void usage(FILE *to)
           to);
 }
 
+/* The number that the whole text is, or -1: no option here takes negative ones. */
+static long number(const char *text)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    return end == text || *end ? -1 : value;
+}
+
 /* 0, or the exit status plus one. */
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -58,20 +67,28 @@ static int parse(int argc, char **argv, struct options *o)
     opterr = first;
     while ((c = getopt_long(argc, argv, "k:m:r:s:h", longs, NULL)) != -1) {
         switch (c) {
-        case 'k': o->keys = atol(optarg); break;
-        case 'm': o->max = atol(optarg); break;
-        case 'r': o->rounds = atol(optarg); break;
-        case 's': o->seed = (uint64_t)atol(optarg); break;
+        case 'k': o->keys = number(optarg); break;
+        case 'm': o->max = number(optarg); break;
+        case 'r': o->rounds = number(optarg); break;
+        case 's': o->seed = (uint64_t)number(optarg); break;
         default:
             if (first)
                 usage(c == 'h' ? stdout : stderr);
             return c == 'h' ? 1 : 3;
         }
     }
-    if (optind == argc && o->keys >= 0 && o->keys <= 1 << 28 && o->max >= 1 && o->max <= INT32_MAX && o->rounds >= 1)
+    if (optind == argc && o->keys >= 0 && o->keys <= 1 << 28 && o->max >= 1 && o->max <= INT32_MAX && o->rounds >= 1 &&
+        (int64_t)o->seed >= 0)
         return 0;
-    if (first)
+    if (first) {
+        if (optind < argc)
+            fprintf(stderr, "isort: takes no arguments, but '%s' is one\n", argv[optind]);
+        else
+            fputs("isort: --keys must be 0 to 268435456, --max 1 to 2147483647, --rounds 1 or more,\n"
+                  "--seed 0 or more\n",
+                  stderr);
         usage(stderr);
+    }
     return 3;
 }
 

@@ -28,6 +28,15 @@ static void usage(FILE *to)
           to);
 }
 
+/* The number that the whole text is, or -1: no option here takes negative ones. */
+static long number(const char *text)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    return end == text || *end ? -1 : value;
+}
+
 /* 0, or the exit status plus one. */
 static int parse(int argc, char **argv, long *laps, long *words)
 {
@@ -40,9 +49,9 @@ static int parse(int argc, char **argv, long *laps, long *words)
     opterr = first;
     while ((c = getopt_long(argc, argv, "l:w:h", longs, NULL)) != -1) {
         if (c == 'l') {
-            *laps = atol(optarg);
+            *laps = number(optarg);
         } else if (c == 'w') {
-            *words = atol(optarg);
+            *words = number(optarg);
         } else {
             if (first)
                 usage(c == 'h' ? stdout : stderr);
@@ -50,8 +59,13 @@ static int parse(int argc, char **argv, long *laps, long *words)
         }
     }
     if (optind != argc || *laps < 1 || *words < 1 || *words > 1 << 24) {
-        if (first)
+        if (first) {
+            if (optind < argc)
+                fprintf(stderr, "ring: takes no arguments, but '%s' is one\n", argv[optind]);
+            else
+                fputs("ring: --laps must be 1 or more, --words 1 to 16777216\n", stderr);
             usage(stderr);
+        }
         return 3;
     }
     return 0;

@@ -135,8 +135,13 @@ bad 2 2 "tol must be a number between 0 and 1, not 'x'" "$ex/cg" -t x "$data/poi
 bad 2 2 "which matrix" "$ex/cg"
 bad 2 2 "does not know 'push'" "$ex/cg" -x push "$data/poisson2d-32.mtx"
 bad 2 2 "^usage:" "$ex/isort" --keys -5
+bad 2 2 "isort: --keys must be 0 to" "$ex/isort" --keys many
+bad 2 2 "isort: --keys must be 0 to" "$ex/isort" --seed 1x
 bad 2 2 "^usage:" "$ex/ring" extra
+bad 2 2 "ring: takes no arguments, but 'extra' is one" "$ex/ring" extra
+bad 2 2 "ring: --laps must be 1 or more" "$ex/ring" --words 5x
 bad 2 2 "^usage:" "$ex/heat2d" --rows 0
+bad 2 2 "heat2d: --rows and --cols must be 1 to" "$ex/heat2d" --steps 1.5
 for p in hello ring isort heat2d cg gen-matrix; do
     good oshrun 1 "^usage: " "$ex/$p" --help
 done
