@@ -72,6 +72,9 @@ point "OSHCC_CC overrides" is "mycc -O9" env OSHCC_CC="mycc -O9" "$bin/oshcc" -s
 point "SHMEM_CC overrides" is "mycc" env SHMEM_CC=mycc "$bin/oshcc" -showme:command
 point "OSHCXX_CXX overrides" is "my++" env OSHCXX_CXX=my++ "$bin/oshc++" -showme:command
 point "oshcxx and oshCC" bash -c '"$0/oshcxx" --help && "$0/oshCC" --version' "$bin"
+for name in oshc++ oshcxx oshCC; do
+    point "man $name is oshcc(1)" grep -qx '.so man1/oshcc.1' "$tree/share/man/man1/$name.1"
+done
 point "--help" holds "^usage: oshcc" "$bin/oshcc" --help
 point "the compiler's own questions pass" holds "." "$bin/oshcc" -dumpmachine
 ln -s "$bin/oshcc" "$work/link-to-oshcc"
