@@ -67,9 +67,10 @@ install_packages() {
     say "missing packages: $*"
     have apt-get || die "there is no apt-get here: install what provides these, then run me again"
     if [ "$(id -u)" != 0 ]; then
-        have sudo || die "I am not root and there is no sudo. As root: apt-get install $*"
-        sudo -n true 2> /dev/null ||
-            die "sudo wants a password, and I never ask. Run: sudo apt-get install $*"
+        have sudo || die "I am not root and there is no sudo. As root, then run me again:
+    apt-get update && apt-get install --no-install-recommends $*"
+        sudo -n true 2> /dev/null || die "sudo asks for a password or refuses, and I never ask. Run me again after:
+    sudo apt-get update && sudo apt-get install --no-install-recommends $*"
     fi
     say "installing them (apt-get update, apt-get install)"
     step as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update ||
@@ -99,6 +100,10 @@ jobs_here() { nproc 2> /dev/null || echo 2; }
 set_up() {
     local prefix=$1 want began=$SECONDS
     shift
+    # Autoconf and libtool cannot build there, and say so only after all packages are installed.
+    case $top$prefix in
+    *[[:space:]]*) die "configure and make take no path with a blank in it: move '$top', or choose another --prefix" ;;
+    esac
     mkdir -p "$build" || die "cannot make $build"
     : > "$log" || die "cannot write $log"
     install_packages "$@"
