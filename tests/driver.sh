@@ -45,7 +45,7 @@ read_tap() {
     /^Bail out!/ { bail = 1; say("ERROR", $0) }
     /^1\.\.[0-9]+/ {
         plans++; plan = substr($1, 4) + 0
-        if (plan == 0) { skipall = 1; why = $0; sub(/^1\.\.0[ #]*/, "", why) }
+        if (plan == 0) { skipall = 1; why = $0; sub(/^1\.\.0[ #]*([Ss][Kk][Ii][Pp][ :]*)?/, "", why) }
         next
     }
     /^(not )?ok([ \t]|$)/ {
