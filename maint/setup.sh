@@ -100,9 +100,12 @@ jobs_here() { nproc 2> /dev/null || echo 2; }
 set_up() {
     local prefix=$1 want began=$SECONDS
     shift
-    # Autoconf and libtool cannot build there, and say so only after all packages are installed.
-    case $top$prefix in
-    *[[:space:]]*) die "configure and make take no path with a blank in it: move '$top', or choose another --prefix" ;;
+    # Autoconf and libtool say so much later, after all packages are installed.
+    case $top in
+    *[[:space:]]*) die "configure takes no path with a blank in it: move or clone me to another folder than '$top'" ;;
+    esac
+    case $prefix in
+    *[[:space:]]*) die "make install takes no path with a blank in it: choose another --prefix than '$prefix'" ;;
     esac
     mkdir -p "$build" || die "cannot make $build"
     : > "$log" || die "cannot write $log"
