@@ -8,6 +8,8 @@ set -u
 command -v mpirun > /dev/null || skip_all "no mpirun in PATH"
 plain=("$MPIRUN" --bind-to none --oversubscribe)
 [ "$(id -u)" != 0 ] || plain+=(--allow-run-as-root)
+# The session folder of an mpirun that is killed goes with ours.
+export OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 
 go 60 "${plain[@]}" -n 2 true
 [ "$status" = 0 ] || skip_all "mpirun does not run here"
