@@ -16,6 +16,9 @@
  * Length 0 when there is none. */
 void shmemi_data_find(uintptr_t *base_out, size_t *len_out);
 
+/* Equal for PEs that run the same executable: its build id, or without one the file that it is. */
+uint64_t shmemi_data_identity(void);
+
 /* Moves [base, base + len) onto fd at `off`, keeping the contents. */
 int shmemi_data_share(uintptr_t base, size_t len, int fd, off_t off);
 

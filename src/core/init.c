@@ -81,6 +81,7 @@ static int cards_up(void)
     }
     mine.heap_len = shmemi.heap_len;
     mine.data_len = shmemi.data_len;
+    mine.data_identity = shmemi_data_identity();
     rc = shmemi_node_discover(&mine, &cards);
     if (rc)
         shmemi_shm_door_close(&door);
@@ -152,7 +153,8 @@ static int peers_up(void)
         p->ctl = (struct shmemi_pe_ctl *)slice_of(i);
         p->team_blocks = slice_of(i) + shm.off_team_blocks;
         p->heap = (uintptr_t)slice_of(i) + shm.off_heap;
-        p->data = cards[pe].data_len == shmemi.data_len ? (uintptr_t)slice_of(i) + shm.off_data : 0;
+        if (shmemi_same_data(&cards[pe], &cards[shmemi.boot.pe]))
+            p->data = (uintptr_t)slice_of(i) + shm.off_data;
     }
     shmemi.node = (struct shmemi_node_hdr *)shm.base;
     shmemi.heap_base = shmemi.peers[shmemi.boot.pe].heap;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CARD_MAGIC 0x4d525731u /* "MRW1": bump with any change of the card or the shared layout */
+#define CARD_MAGIC 0x4d525732u /* "MRW2": bump with any change of the card or the shared layout */
 
 static void fill_cpus(struct shmemi_card *card)
 {
@@ -106,7 +106,7 @@ static int check_executables(const struct shmemi_card *cards)
     for (int i = 0; i < shmemi.n_local; i++) {
         int pe = shmemi.local_pes[i];
 
-        if (cards[pe].data_len != cards[shmemi.boot.pe].data_len)
+        if (!shmemi_same_data(&cards[pe], &cards[shmemi.boot.pe]))
             return shmemi_downgrade("node", "static variables of PE %d are not reachable from here: it runs another "
                                     "executable; the symmetric heap is", pe);
     }

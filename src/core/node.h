@@ -22,10 +22,17 @@ struct shmemi_card {
     uint64_t pid_ns;
     uint64_t heap_len;
     uint64_t data_len;
+    uint64_t data_identity; /* of the executable whose data it is */
     uint8_t secret[16];  /* who knows the leader's may have the node's memory */
     char door[24];       /* abstract socket of this PE, should it be a leader */
     uint64_t cpus[SHMEMI_CPU_WORDS]; /* CPUs that this PE may run on */
 };
+
+/* Does this PE's static data have the same layout as the other's? */
+static inline bool shmemi_same_data(const struct shmemi_card *a, const struct shmemi_card *b)
+{
+    return a->data_len == b->data_len && a->data_identity == b->data_identity;
+}
 
 /* Exchanges cards and fills shmemi.n_local, my_local, local_pes.  `cards_out`: n_pes cards, to be freed. */
 int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpmd_job.c - compiled twice, with little and much static data; the heap is shared, the static data is not. */
+/* mpmd_job.c - compiled twice, into executables that differ; the heap is shared, the static data is not. */
 #include <shmem.h>
 
 #include <stdio.h>
 #include <string.h>
 
-static char data[MPMD_BYTES];
+volatile char data[MPMD_BYTES];
 static long variable;
 
 int main(int argc, char **argv)
