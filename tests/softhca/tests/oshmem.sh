@@ -19,17 +19,35 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export UCX_NET_DEVICES=mlx5_0:1 UCX_RC_MLX5_SRQ_TOPO=list UCX_IB_PCI_RELAXED_ORDERING=off
 export OMPI_MCA_orte_tmpdir_base=$work
 
+# Open MPI 4.1.6 (Ubuntu 24.04) dies in every second start, in its exchange of heap addresses and with no NIC at all
+# (20 of 40 starts over tcp and shared memory). Such a start says nothing of the NIC: it is repeated.
+starts_badly() { grep -q 'mca_memheap_modex_recv_all' "$work/out"; }
+
+# run_values LAUNCHER-OPTIONS PES
+run_values() {
+    local attempt status=1
+    for attempt in 1 2 3 4 5 6 7 8; do
+        # shellcheck disable=SC2086 # options are several words
+        timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" $1 /usr/bin/oshrun -n "$2" --oversubscribe --bind-to none --mca pml ucx \
+            --mca spml ucx --mca btl ^openib,ofi --mca memory ^patcher "$work/values" >"$work/out" 2>&1
+        status=$?
+        if [ $status -eq 0 ] || ! starts_badly; then break; fi
+        echo "# start $attempt failed in Open MPI's own exchange"
+    done
+    return $status
+}
+
 # values NAME LAUNCHER-OPTIONS PES TRANSPORTS DEVX: the shared-memory transports are left out, as between nodes
 values() {
     local name=$1 options=$2 pes=$3
     export UCX_TLS=$4 UCX_IB_MLX5_DEVX=$5
-    # shellcheck disable=SC2086 # options are several words
-    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" $options /usr/bin/oshrun -n "$pes" --oversubscribe --bind-to none --mca pml ucx \
-        --mca spml ucx --mca btl ^openib,ofi --mca memory ^patcher "$work/values" >"$work/out" 2>&1
+    run_values "$options" "$pes"
     local status=$?
     if [ $status -eq 0 ] && [ "$(grep -c 'all values right' "$work/out")" -eq "$pes" ] &&
         ! grep -q 'lint:' "$work/out"; then
         ok "$name"
+    elif [ $status -ne 0 ] && starts_badly; then
+        skip "$name" "Open MPI does not start here"
     else
         not_ok "$name (status $status)"
         show "$work/out"
