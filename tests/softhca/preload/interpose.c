@@ -24,11 +24,25 @@
 
 #define HOOK __attribute__((visibility("default")))
 
-/* Looked up at the first use: constructors of other libraries may call us before our own has run. */
-#define REAL(name)                                                             \
-    static __typeof__(name) *real_##name;                                      \
-    if (!__atomic_load_n(&real_##name, __ATOMIC_RELAXED))                      \
-        __atomic_store_n(&real_##name, (__typeof__(name) *)dlsym(RTLD_NEXT, #name), __ATOMIC_RELAXED)
+#define HOOKED(X)                                                                                                           \
+    X(open) X(open64) X(openat) X(openat64) X(fopen) X(fopen64) X(opendir) X(access) X(stat) X(lstat) X(fstat) X(readlink) \
+    X(realpath) X(socket) X(close) X(ioctl)
+
+static struct {
+#define MEMBER(name) __typeof__(name) *name;
+    HOOKED(MEMBER)
+#undef MEMBER
+} real;
+
+/*
+ * Looked up when the library is loaded: dlsym allocates and frees, and callers may be where that is forbidden, such as a
+ * sanitizer that writes a report. Constructors of other libraries may call us before our own, hence again at each use.
+ */
+#define REAL(name)                                                                                                         \
+    do {                                                                                                                   \
+        if (!__atomic_load_n(&real.name, __ATOMIC_RELAXED))                                                                 \
+            __atomic_store_n(&real.name, (__typeof__(name) *)dlsym(RTLD_NEXT, #name), __ATOMIC_RELAXED);                    \
+    } while (0)
 
 /* Entry points of fortified and old binaries; no header declares them. */
 HOOK int __open_2(const char *path, int flags);
@@ -46,6 +60,9 @@ HOOK char *__realpath_chk(const char *path, char *out, size_t room);
 
 __attribute__((constructor)) static void load(void)
 {
+#define LOOK_UP(name) REAL(name);
+    HOOKED(LOOK_UP)
+#undef LOOK_UP
     pre_init();
     if (pre_active())
         pthread_atfork(hca_fork_prepare, hca_fork_parent, hca_fork_child);
@@ -98,7 +115,7 @@ HOOK int open(const char *path, int flags, ...)
     mode = mode_of(flags, args);
     va_end(args);
     fd = open_ours(AT_FDCWD, path, flags);
-    return fd == -2 ? real_open(pre_map(path, buf), flags, mode) : fd;
+    return fd == -2 ? real.open(pre_map(path, buf), flags, mode) : fd;
 }
 
 HOOK int open64(const char *path, int flags, ...)
@@ -113,7 +130,7 @@ HOOK int open64(const char *path, int flags, ...)
     mode = mode_of(flags, args);
     va_end(args);
     fd = open_ours(AT_FDCWD, path, flags);
-    return fd == -2 ? real_open64(pre_map(path, buf), flags, mode) : fd;
+    return fd == -2 ? real.open64(pre_map(path, buf), flags, mode) : fd;
 }
 
 HOOK int openat(int dirfd, const char *path, int flags, ...)
@@ -128,7 +145,7 @@ HOOK int openat(int dirfd, const char *path, int flags, ...)
     mode = mode_of(flags, args);
     va_end(args);
     fd = open_ours(dirfd, path, flags);
-    return fd == -2 ? real_openat(dirfd, pre_map(path, buf), flags, mode) : fd;
+    return fd == -2 ? real.openat(dirfd, pre_map(path, buf), flags, mode) : fd;
 }
 
 HOOK int openat64(int dirfd, const char *path, int flags, ...)
@@ -143,7 +160,7 @@ HOOK int openat64(int dirfd, const char *path, int flags, ...)
     mode = mode_of(flags, args);
     va_end(args);
     fd = open_ours(dirfd, path, flags);
-    return fd == -2 ? real_openat64(dirfd, pre_map(path, buf), flags, mode) : fd;
+    return fd == -2 ? real.openat64(dirfd, pre_map(path, buf), flags, mode) : fd;
 }
 
 int __open_2(const char *path, int flags)
@@ -180,7 +197,7 @@ HOOK FILE *fopen(const char *path, const char *mode)
 
     REAL(fopen);
     file = fopen_generated(path, mode);
-    return file ? file : real_fopen(pre_map(path, buf), mode);
+    return file ? file : real.fopen(pre_map(path, buf), mode);
 }
 
 HOOK FILE *fopen64(const char *path, const char *mode)
@@ -190,7 +207,7 @@ HOOK FILE *fopen64(const char *path, const char *mode)
 
     REAL(fopen64);
     file = fopen_generated(path, mode);
-    return file ? file : real_fopen64(pre_map(path, buf), mode);
+    return file ? file : real.fopen64(pre_map(path, buf), mode);
 }
 
 HOOK DIR *opendir(const char *path)
@@ -198,7 +215,7 @@ HOOK DIR *opendir(const char *path)
     char buf[PATH_MAX];
 
     REAL(opendir);
-    return real_opendir(pre_map(path, buf));
+    return real.opendir(pre_map(path, buf));
 }
 
 /* ---- questions about files ---- */
@@ -208,7 +225,7 @@ HOOK int access(const char *path, int mode)
     char buf[PATH_MAX];
 
     REAL(access);
-    return pre_is_node(path) ? 0 : real_access(pre_map(path, buf), mode);
+    return pre_is_node(path) ? 0 : real.access(pre_map(path, buf), mode);
 }
 
 HOOK int stat(const char *restrict path, struct stat *restrict st)
@@ -220,7 +237,7 @@ HOOK int stat(const char *restrict path, struct stat *restrict st)
         pre_node_stat(st);
         return 0;
     }
-    return real_stat(pre_map(path, buf), st);
+    return real.stat(pre_map(path, buf), st);
 }
 
 HOOK int lstat(const char *restrict path, struct stat *restrict st)
@@ -232,7 +249,7 @@ HOOK int lstat(const char *restrict path, struct stat *restrict st)
         pre_node_stat(st);
         return 0;
     }
-    return real_lstat(pre_map(path, buf), st);
+    return real.lstat(pre_map(path, buf), st);
 }
 
 HOOK int fstat(int fd, struct stat *st)
@@ -240,7 +257,7 @@ HOOK int fstat(int fd, struct stat *st)
     int ret;
 
     REAL(fstat);
-    ret = real_fstat(fd, st);
+    ret = real.fstat(fd, st);
     if (!ret && st->st_size == UV_FILE_BYTES && uv_owns(fd))
         pre_node_stat(st);
     return ret;
@@ -305,7 +322,7 @@ HOOK ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
     char mapped[PATH_MAX];
 
     REAL(readlink);
-    return real_readlink(pre_map(path, mapped), buf, len);
+    return real.readlink(pre_map(path, mapped), buf, len);
 }
 
 ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room)
@@ -322,7 +339,7 @@ HOOK char *realpath(const char *restrict path, char *restrict out)
     char *result;
 
     REAL(realpath);
-    result = real_realpath(use, out);
+    result = real.realpath(use, out);
     if (result && use != path)
         pre_unmap(result);
     return result;
@@ -345,7 +362,7 @@ HOOK int socket(int domain, int type, int protocol)
         errno = EPROTONOSUPPORT;
         return -1;
     }
-    return real_socket(domain, type, protocol);
+    return real.socket(domain, type, protocol);
 }
 
 HOOK int close(int fd)
@@ -354,7 +371,7 @@ HOOK int close(int fd)
     int ret;
 
     REAL(close);
-    ret = real_close(fd);
+    ret = real.close(fd);
     if (ours && !ret)
         uv_closed();
     return ret;
@@ -371,7 +388,7 @@ HOOK int ioctl(int fd, unsigned long request, ...)
     arg = va_arg(args, void *);
     va_end(args);
     if (!pre_active() || !uv_ioctl(fd, request, arg, &ret))
-        return real_ioctl(fd, request, arg);
+        return real.ioctl(fd, request, arg);
     if (ret < 0) {
         errno = -ret;
         return -1;
