@@ -62,6 +62,16 @@ static struct mem_atomic operation(const struct pkt *p)
     return op;
 }
 
+static bool do_atomic(const struct eng_qp *q, const struct hca_span *span, const struct mem_atomic *op, uint64_t *old_out)
+{
+    int err;
+
+    eng_remote_begin(q);
+    err = mem_atomic(span->mem, span->off, op, old_out);
+    eng_remote_end(q);
+    return !err;
+}
+
 void eng_atomic_packet(struct eng_qp *q, const struct pkt *p)
 {
     struct mem_atomic op = operation(p);
@@ -75,7 +85,7 @@ void eng_atomic_packet(struct eng_qp *q, const struct pkt *p)
         return;
     }
     if (!eng_remote_map(q, p->rkey, p->va, op.size, IBV_ACCESS_REMOTE_ATOMIC, span, &n) || n != 1 ||
-        mem_atomic(span[0].mem, span[0].off, &op, &old)) {
+        !do_atomic(q, span, &op, &old)) {
         eng_refuse(q, p->psn, PKT_NAK_ACCESS, 0);
         return;
     }

@@ -166,6 +166,12 @@ enum eng_copy_result eng_gather(struct eng_qp *q, const uint8_t *segs, size_t by
                                 uint32_t len);
 enum eng_copy_result eng_scatter(struct eng_qp *q, const uint8_t *segs, size_t bytes, uint32_t pos, const uint8_t *in,
                                  uint32_t len);
+/*
+ * Around access to our memory on behalf of a peer. With the application's own access it is ordered by what the two
+ * applications tell each other; when the peer is another process, ThreadSanitizer cannot know, and does not look.
+ */
+void eng_remote_begin(const struct eng_qp *q);
+void eng_remote_end(const struct eng_qp *q);
 /* A peer's access to [va, va + len). Returns false, counted and logged, when it is refused. spans NULL: only checks. */
 bool eng_remote_map(struct eng_qp *q, uint32_t rkey, uint64_t va, uint64_t len, uint32_t need, struct hca_span *spans,
                     unsigned *n_out);

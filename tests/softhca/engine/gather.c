@@ -143,12 +143,63 @@ bool eng_remote_map(struct eng_qp *q, uint32_t rkey, uint64_t va, uint64_t len, 
     return false;
 }
 
+#if defined(__SANITIZE_THREAD__)
+#define UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define UNDER_TSAN 1
+#endif
+#endif
+
+#ifdef UNDER_TSAN
+/* Of its run-time part; no header declares them. */
+void __tsan_ignore_thread_begin(void);
+void __tsan_ignore_thread_end(void);
+
+static bool other_process(const struct eng_qp *q)
+{
+    return q->peer_slot != q->eng->hca->id.slot;
+}
+
+void eng_remote_begin(const struct eng_qp *q)
+{
+    if (other_process(q))
+        __tsan_ignore_thread_begin();
+}
+
+void eng_remote_end(const struct eng_qp *q)
+{
+    if (other_process(q))
+        __tsan_ignore_thread_end();
+}
+#else
+void eng_remote_begin(const struct eng_qp *q)
+{
+    (void)q;
+}
+
+void eng_remote_end(const struct eng_qp *q)
+{
+    (void)q;
+}
+#endif
+
+static bool copy_remote(const struct eng_qp *q, const struct hca_span *spans, unsigned n, uint8_t *out, const uint8_t *in)
+{
+    bool done;
+
+    eng_remote_begin(q);
+    done = copy_spans(spans, n, out, in);
+    eng_remote_end(q);
+    return done;
+}
+
 bool eng_remote_write(struct eng_qp *q, uint32_t rkey, uint64_t va, const uint8_t *in, uint32_t len)
 {
     struct hca_span spans[ENG_SPANS];
     unsigned n;
 
-    return eng_remote_map(q, rkey, va, len, IBV_ACCESS_REMOTE_WRITE, spans, &n) && copy_spans(spans, n, NULL, in);
+    return eng_remote_map(q, rkey, va, len, IBV_ACCESS_REMOTE_WRITE, spans, &n) && copy_remote(q, spans, n, NULL, in);
 }
 
 bool eng_remote_read(struct eng_qp *q, uint32_t rkey, uint64_t va, uint8_t *out, uint32_t len)
@@ -156,5 +207,5 @@ bool eng_remote_read(struct eng_qp *q, uint32_t rkey, uint64_t va, uint8_t *out,
     struct hca_span spans[ENG_SPANS];
     unsigned n;
 
-    return eng_remote_map(q, rkey, va, len, IBV_ACCESS_REMOTE_READ, spans, &n) && copy_spans(spans, n, out, NULL);
+    return eng_remote_map(q, rkey, va, len, IBV_ACCESS_REMOTE_READ, spans, &n) && copy_remote(q, spans, n, out, NULL);
 }
