@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The libc calls that this library stands in front of, so that unmodified libibverbs and libmlx5 find a device: paths go
- * through the map of sysfs.c, the device node opens a file of uverbs/, its ioctl is a command.
+ * through the map of sysfs.c, the device node opens a file of uverbs/, its ioctl is a command. Hooks do not call each other:
+ * a library that is preloaded before this one may pass the one on as the other, and would be asked again for ever.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -103,84 +104,104 @@ static mode_t mode_of(int flags, va_list args)
     return flags & (O_CREAT | __O_TMPFILE) ? va_arg(args, mode_t) : 0;
 }
 
-HOOK int open(const char *path, int flags, ...)
+static int do_open(const char *path, int flags, mode_t mode)
 {
     char buf[PATH_MAX];
-    va_list args;
-    mode_t mode;
-    int fd;
+    int fd = open_ours(AT_FDCWD, path, flags);
 
     REAL(open);
+    return fd == -2 ? real.open(pre_map(path, buf), flags, mode) : fd;
+}
+
+HOOK int open(const char *path, int flags, ...)
+{
+    va_list args;
+    mode_t mode;
+
     va_start(args, flags);
     mode = mode_of(flags, args);
     va_end(args);
-    fd = open_ours(AT_FDCWD, path, flags);
-    return fd == -2 ? real.open(pre_map(path, buf), flags, mode) : fd;
+    return do_open(path, flags, mode);
+}
+
+static int do_open64(const char *path, int flags, mode_t mode)
+{
+    char buf[PATH_MAX];
+    int fd = open_ours(AT_FDCWD, path, flags);
+
+    REAL(open64);
+    return fd == -2 ? real.open64(pre_map(path, buf), flags, mode) : fd;
 }
 
 HOOK int open64(const char *path, int flags, ...)
 {
-    char buf[PATH_MAX];
     va_list args;
     mode_t mode;
-    int fd;
 
-    REAL(open64);
     va_start(args, flags);
     mode = mode_of(flags, args);
     va_end(args);
-    fd = open_ours(AT_FDCWD, path, flags);
-    return fd == -2 ? real.open64(pre_map(path, buf), flags, mode) : fd;
+    return do_open64(path, flags, mode);
+}
+
+static int do_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+    char buf[PATH_MAX];
+    int fd = open_ours(dirfd, path, flags);
+
+    REAL(openat);
+    return fd == -2 ? real.openat(dirfd, pre_map(path, buf), flags, mode) : fd;
 }
 
 HOOK int openat(int dirfd, const char *path, int flags, ...)
 {
-    char buf[PATH_MAX];
     va_list args;
     mode_t mode;
-    int fd;
 
-    REAL(openat);
     va_start(args, flags);
     mode = mode_of(flags, args);
     va_end(args);
-    fd = open_ours(dirfd, path, flags);
-    return fd == -2 ? real.openat(dirfd, pre_map(path, buf), flags, mode) : fd;
+    return do_openat(dirfd, path, flags, mode);
+}
+
+static int do_openat64(int dirfd, const char *path, int flags, mode_t mode)
+{
+    char buf[PATH_MAX];
+    int fd = open_ours(dirfd, path, flags);
+
+    REAL(openat64);
+    return fd == -2 ? real.openat64(dirfd, pre_map(path, buf), flags, mode) : fd;
 }
 
 HOOK int openat64(int dirfd, const char *path, int flags, ...)
 {
-    char buf[PATH_MAX];
     va_list args;
     mode_t mode;
-    int fd;
 
-    REAL(openat64);
     va_start(args, flags);
     mode = mode_of(flags, args);
     va_end(args);
-    fd = open_ours(dirfd, path, flags);
-    return fd == -2 ? real.openat64(dirfd, pre_map(path, buf), flags, mode) : fd;
+    return do_openat64(dirfd, path, flags, mode);
 }
 
 int __open_2(const char *path, int flags)
 {
-    return open(path, flags);
+    return do_open(path, flags, 0);
 }
 
 int __open64_2(const char *path, int flags)
 {
-    return open64(path, flags);
+    return do_open64(path, flags, 0);
 }
 
 int __openat_2(int dirfd, const char *path, int flags)
 {
-    return openat(dirfd, path, flags);
+    return do_openat(dirfd, path, flags, 0);
 }
 
 int __openat64_2(int dirfd, const char *path, int flags)
 {
-    return openat64(dirfd, path, flags);
+    return do_openat64(dirfd, path, flags, 0);
 }
 
 static FILE *fopen_generated(const char *path, const char *mode)
@@ -228,7 +249,7 @@ HOOK int access(const char *path, int mode)
     return pre_is_node(path) ? 0 : real.access(pre_map(path, buf), mode);
 }
 
-HOOK int stat(const char *restrict path, struct stat *restrict st)
+static int do_stat(const char *restrict path, struct stat *restrict st)
 {
     char buf[PATH_MAX];
 
@@ -240,7 +261,7 @@ HOOK int stat(const char *restrict path, struct stat *restrict st)
     return real.stat(pre_map(path, buf), st);
 }
 
-HOOK int lstat(const char *restrict path, struct stat *restrict st)
+static int do_lstat(const char *restrict path, struct stat *restrict st)
 {
     char buf[PATH_MAX];
 
@@ -252,7 +273,7 @@ HOOK int lstat(const char *restrict path, struct stat *restrict st)
     return real.lstat(pre_map(path, buf), st);
 }
 
-HOOK int fstat(int fd, struct stat *st)
+static int do_fstat(int fd, struct stat *st)
 {
     int ret;
 
@@ -263,61 +284,76 @@ HOOK int fstat(int fd, struct stat *st)
     return ret;
 }
 
+HOOK int stat(const char *restrict path, struct stat *restrict st)
+{
+    return do_stat(path, st);
+}
+
+HOOK int lstat(const char *restrict path, struct stat *restrict st)
+{
+    return do_lstat(path, st);
+}
+
+HOOK int fstat(int fd, struct stat *st)
+{
+    return do_fstat(fd, st);
+}
+
 /* On 64-bit systems the two structures are one. */
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "64-bit file sizes");
 
 HOOK int stat64(const char *restrict path, struct stat64 *restrict st)
 {
-    return stat(path, (struct stat *)(void *)st);
+    return do_stat(path, (struct stat *)(void *)st);
 }
 
 HOOK int lstat64(const char *restrict path, struct stat64 *restrict st)
 {
-    return lstat(path, (struct stat *)(void *)st);
+    return do_lstat(path, (struct stat *)(void *)st);
 }
 
 HOOK int fstat64(int fd, struct stat64 *st)
 {
-    return fstat(fd, (struct stat *)(void *)st);
+    return do_fstat(fd, (struct stat *)(void *)st);
 }
 
 int __xstat(int version, const char *path, struct stat *st)
 {
     (void)version;
-    return stat(path, st);
+    return do_stat(path, st);
 }
 
 int __xstat64(int version, const char *path, struct stat64 *st)
 {
     (void)version;
-    return stat64(path, st);
+    return do_stat(path, (struct stat *)(void *)st);
 }
 
 int __lxstat(int version, const char *path, struct stat *st)
 {
     (void)version;
-    return lstat(path, st);
+    return do_lstat(path, st);
 }
 
 int __lxstat64(int version, const char *path, struct stat64 *st)
 {
     (void)version;
-    return lstat64(path, st);
+    return do_lstat(path, (struct stat *)(void *)st);
 }
 
 int __fxstat(int version, int fd, struct stat *st)
 {
     (void)version;
-    return fstat(fd, st);
+    return do_fstat(fd, st);
 }
 
 int __fxstat64(int version, int fd, struct stat64 *st)
 {
     (void)version;
-    return fstat64(fd, st);
+    return do_fstat(fd, (struct stat *)(void *)st);
 }
 
-HOOK ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
+static ssize_t do_readlink(const char *restrict path, char *restrict buf, size_t len)
 {
     char mapped[PATH_MAX];
 
@@ -325,14 +361,19 @@ HOOK ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
     return real.readlink(pre_map(path, mapped), buf, len);
 }
 
+HOOK ssize_t readlink(const char *restrict path, char *restrict buf, size_t len)
+{
+    return do_readlink(path, buf, len);
+}
+
 ssize_t __readlink_chk(const char *path, char *buf, size_t len, size_t room)
 {
     if (len > room)
         abort();
-    return readlink(path, buf, len);
+    return do_readlink(path, buf, len);
 }
 
-HOOK char *realpath(const char *restrict path, char *restrict out)
+static char *do_realpath(const char *restrict path, char *restrict out)
 {
     char buf[PATH_MAX];
     const char *use = pre_map(path, buf);
@@ -345,11 +386,16 @@ HOOK char *realpath(const char *restrict path, char *restrict out)
     return result;
 }
 
+HOOK char *realpath(const char *restrict path, char *restrict out)
+{
+    return do_realpath(path, out);
+}
+
 char *__realpath_chk(const char *path, char *out, size_t room)
 {
     if (out && room < PATH_MAX)
         abort();
-    return realpath(path, out);
+    return do_realpath(path, out);
 }
 
 /* ---- sockets, descriptors, commands ---- */
