@@ -112,12 +112,14 @@ static void domains(uint8_t *target)
 static void changes(uint8_t *target)
 {
     struct ibv_mr *m = reg(pd, target, PAGE, (uintptr_t)target, IBV_ACCESS_LOCAL_WRITE);
+    uint32_t old;
 
     expect(put((uintptr_t)target + AT, m->rkey), IBV_WC_REM_ACCESS_ERR, target + AT, false, "before access is widened");
     tap_ok(!ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ACCESS), "registration is changed");
     expect(put((uintptr_t)target + AT, m->rkey), IBV_WC_SUCCESS, target + AT, true, "after access is widened");
+    old = m->rkey;
     ibv_dereg_mr(m);
-    expect(put((uintptr_t)target + AT, m->rkey), IBV_WC_REM_ACCESS_ERR, target + AT, false, "after the registration ended");
+    expect(put((uintptr_t)target + AT, old), IBV_WC_REM_ACCESS_ERR, target + AT, false, "after the registration ended");
 }
 
 /* A memfd stands for an exporter whose buffers can be mapped. */
