@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Plain build of the virtual NIC while there is no configure script: make -f tests/softhca/dev.mk O=<folder> [SAN=address,undefined]
+# Build of the virtual NIC without the configure script: make -f tests/softhca/dev.mk O=<folder> [SAN=address,undefined]
+# With the target check, its own clients run there as well, and so does the sanitizer on their side.
 T := tests/softhca
 O ?= /tmp/softhca-build
 CC ?= gcc
@@ -28,6 +29,24 @@ $(O)/plain/ctl_client.o: $(T)/wire/ctl_client.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
+CLIENTS := $(patsubst %,$(O)/tests/%,devx_client check_errno check_events check_mr check_threads fuzz_cmd)
+UNITS := $(patsubst %,$(O)/tests/%,check_wqe check_wire check_hostile)
+NIC_OBJ := $(filter $(foreach d,hca engine wire mem,$(O)/$(T)/$(d)/%),$(LIB_OBJ))
+
+$(CLIENTS): $(O)/tests/%: $(O)/$(T)/tests/%.o
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lmlx5 -libverbs
+
+$(UNITS): $(O)/tests/%: $(O)/$(T)/tests/%.o $(O)/$(T)/tests/nic.o $(O)/$(T)/tests/fake_events.o $(NIC_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl
+
+# A fixed layout of addresses and threads in a child are what ThreadSanitizer would refuse.
+check: export TSAN_OPTIONS ?= die_after_fork=0
+check: all $(CLIENTS) $(UNITS)
+	for unit in $(UNITS); do setarch -R $$unit || exit 1; done
+	SOFTHCA_RUN=$(O)/softhca-run SOFTHCA_BIN=$(O)/tests setarch -R $(T)/tests/own_clients.sh
+
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -c $< -o $@
@@ -35,4 +54,4 @@ $(O)/%.o: %.c
 $(O)/$(T)/tools/%.o: override SAN :=
 
 -include $(LIB_OBJ:.o=.d) $(RUN_OBJ:.o=.d)
-.PHONY: all
+.PHONY: all check
