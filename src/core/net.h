@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * net.h - how the core reaches PEs that load and store do not: over a NIC queue that the calling thread posts to.
+ *
+ * A job whose PEs are all on one node never opens a NIC, and `shmemi_net.up` is false.  Where it is true, each
+ * PE has registered its slice of the node's memory (control words, team blocks, static data, heap) and told all others
+ * where its parts lie and under which key (struct shmemi_net_peer).
+ *
+ * Queues: one a peer and context, connected on first use.  All of one context's operations to one peer go through
+ * one RC queue, in order, so fence is free.  Local buffers that are registered (symmetric memory) are used in place;
+ * others travel inline or through a registered bounce buffer.
+ *
+ * Every function ends the job with a message (device, port, peer, operation, syndrome, advice) when the queue fails.
+ * `pe` is a world PE, also the own one.  Addresses are this PE's own addresses of symmetric objects.
+ */
+#ifndef SHMEMI_NET_H
+#define SHMEMI_NET_H
+
+#include "state.h"
+#include "transports/nic.h"
+
+#include <shmem.h>
+
+/* Where a peer's memory lies in its own address space. */
+struct shmemi_net_peer {
+    uint64_t heap, data, team_blocks, ctl;
+    uint32_t rkey;
+    uint32_t flags;
+};
+
+struct shmemi_net {
+    bool up;
+    /* All atomics go through the NIC, to the own PE and the node's too: peers reach the same words by NIC, and
+     * its atomics are not atomic with the CPU's. */
+    bool nic_atomics;
+    struct shmemi_nic *nic;
+    const struct shmemi_nic_module *module;
+    struct shmemi_net_peer *peers; /* by world PE */
+};
+
+extern struct shmemi_net shmemi_net;
+
+/* Init stages: the card exchange needs the memory, so this is a second allgather, made only when the job spans nodes. */
+int shmemi_net_init(void);
+void shmemi_net_fini(void);
+
+/* ---- user operations, on a context ---- */
+
+/* Returns when source may be reused (nbi: at the next quiet).  `dest`: own address of the symmetric object. */
+void shmemi_net_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call);
+void shmemi_net_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call);
+void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                           uint64_t signal, int sig_op, int pe, bool nbi, const char *call);
+/* op: enum shmemi_amo_op of amo.h; old_out NULL for the non-fetching forms. */
+void shmemi_net_amo(shmem_ctx_t ctx, int op, void *dest, const void *operand, const void *cond, void *old_out,
+                    size_t size, int pe, bool nbi, const char *call);
+/* Completes everything that this PE has issued on ctx over the NIC; polls only the queues that are dirty. */
+void shmemi_net_quiet(shmem_ctx_t ctx, const char *call);
+/* Every context of this PE. */
+void shmemi_net_quiet_all(const char *call);
+
+/* A context's queues. */
+void shmemi_net_ctx_gone(shmem_ctx_t ctx);
+
+/* ---- for the core's own protocols: team blocks and control words of a PE that load/store does not reach ---- */
+
+/* Writes `len` bytes, then (when epoch_at is not NULL) the 8-byte word `epoch`, in this order, into what corresponds
+ * at `pe` to this PE's own team block or control word at `mine` (and at epoch_at).  Returns at once; ordered after
+ * all puts of the default context to that PE. */
+void shmemi_net_block_write(int pe, const void *mine, const void *src, size_t len, const uint64_t *epoch_at,
+                            uint64_t epoch, const char *call);
+/* Reads a team block or control word of `pe`; blocks. */
+void shmemi_net_block_read(int pe, const void *mine, void *dst, size_t len, const char *call);
+
+/* A wait takes long: asks `pe` (or, with -1, one connected peer a call in turn) whether it is alive, by an empty
+ * write; a peer that is gone ends the job once the NIC has given up on it.  Never blocks. */
+void shmemi_net_probe(int pe, const char *call);
+
+#endif

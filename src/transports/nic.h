@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nic.h - contract between the core and the module that knows verbs.
+ *
+ * The module (src/transports/verbs with ibgda/ and proxy/, one shared object beside libmarrow.so)
+ * is opened with dlopen when a job spans nodes, so libmarrow.so itself needs no verbs library.  It finds the NIC,
+ * registers memory, and connects queues; then the core posts by itself:
+ *
+ *     SHMEMI_NIC_MLX5    through shmem/device/sq.h, with no call into the module ("ibgda")
+ *     SHMEMI_NIC_VERBS   through the post and poll calls below, over ibv_post_send ("proxy")
+ *
+ * Calls return 0 or -errno; who decides the error says so once, through config->log, with device, port, peer,
+ * and what to do about it.  Nothing here ends the process.
+ */
+#ifndef SHMEMI_NIC_H
+#define SHMEMI_NIC_H
+
+#include "shmem/device/sq.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHMEMI_NIC_ABI 1
+#define SHMEMI_NIC_SYMBOL "shmemi_nic_module" /* the module's const struct shmemi_nic_module */
+#define SHMEMI_NIC_CARD_BYTES 96
+
+enum shmemi_nic_kind { SHMEMI_NIC_AUTO, SHMEMI_NIC_MLX5, SHMEMI_NIC_VERBS };
+
+struct shmemi_nic_config {
+    int my_pe, n_pes;
+    int my_local, n_local;        /* place among the node's PEs: ties between equally near devices go round robin */
+    enum shmemi_nic_kind want;    /* MARROW_TRANSPORT: auto, ibgda, proxy */
+    bool strict;                  /* MARROW_STRICT: a downgrade (auto, but the device is no mlx5) fails */
+    const char *device_list;      /* MARROW_HCA_LIST: "mlx5_0:1,mlx5_1", "^mlx5_2" leaves out, "" all */
+    const char *near_pci;         /* "0000:1b:00.0": nearest to this GPU; NULL: to this process's CPUs */
+    int gid_index;                /* RoCE; -1 chooses (v2, IPv4-mapped first) */
+    int traffic_class, service_level, pkey_index;
+    int mtu;                      /* bytes; 0: the port's */
+    int timeout, retry_count;     /* IB encodings: 4.096 us * 2^timeout, 0 to 7 */
+    int queue_depth;              /* entries of 64 bytes, a power of two */
+    uint64_t connect_timeout_ns;
+    bool (*log_on)(int level);    /* levels as in core/log.h */
+    void (*log)(int level, const char *component, const char *fmt, ...);
+};
+
+struct shmemi_nic_key {
+    uint32_t lkey, rkey; /* host order */
+    void *mr;            /* the module's */
+};
+
+/* Filled by open; read by the core. */
+struct shmemi_nic {
+    enum shmemi_nic_kind kind;
+    char device[64];         /* "mlx5_0" */
+    int port;
+    bool atomics_global;     /* the NIC's atomics are atomic with the CPU's (PCIe atomics, IBV_ATOMIC_GLOB) */
+    bool atomics_4;          /* 4-byte and masked ones in hardware; else the core makes them of 8-byte compare-swap */
+    uint32_t inline_max;     /* bytes */
+    uint32_t message_max;    /* bytes of one work request */
+    const struct shmemi_nic_config *config;
+};
+
+/* A send queue to one peer.  Kind MLX5 uses `sq`; kind VERBS the calls below with `priv`. */
+struct shmemi_nic_queue {
+    struct shmemi_sq sq;
+    struct shmemi_nic *nic;
+    void *priv;
+    int pe;
+    bool shared; /* several threads post: decides between SHMEMI_SQ_SHARED and _PRIVATE */
+};
+
+/* What a completion error was. */
+struct shmemi_nic_error {
+    int pe;
+    uint8_t syndrome, vendor_syndrome;
+    const char *what;   /* "transport retry counter exceeded" */
+    const char *advice; /* what the user can do about it */
+    const char *operation; /* "RDMA write", "atomic" ... */
+    uint64_t raddr;     /* of the work request, where it is still known */
+};
+
+struct shmemi_nic_module {
+    uint32_t abi;
+
+    int (*open)(const struct shmemi_nic_config *config, struct shmemi_nic **nic_out);
+    void (*close)(struct shmemi_nic *nic);
+
+    int (*mem_register)(struct shmemi_nic *nic, void *addr, size_t len, struct shmemi_nic_key *key_out);
+    /* Device memory: a dma-buf, or an address that peermem knows when fd is -1. */
+    int (*mem_register_dmabuf)(struct shmemi_nic *nic, int fd, uint64_t offset, uint64_t va, size_t len,
+                               struct shmemi_nic_key *key_out);
+    void (*mem_deregister)(struct shmemi_nic *nic, struct shmemi_nic_key *key);
+
+    /* What others need to reach this PE's connection service. */
+    void (*card)(struct shmemi_nic *nic, unsigned char card[SHMEMI_NIC_CARD_BYTES]);
+    /* All cards, in PE order (copied): from here on peers may connect, which a thread that sleeps otherwise serves. */
+    int (*start)(struct shmemi_nic *nic, const unsigned char (*cards)[SHMEMI_NIC_CARD_BYTES]);
+
+    /* Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns. */
+    int (*queue_open)(struct shmemi_nic *nic, int pe, bool shared, struct shmemi_nic_queue *q);
+    /* The caller has quieted it, or it is in error. */
+    void (*queue_close)(struct shmemi_nic_queue *q);
+    /* Explains a queue whose poll has failed: the first error, not the flushes behind it. */
+    void (*queue_error)(struct shmemi_nic_queue *q, struct shmemi_nic_error *out);
+
+    /*
+     * Kind VERBS only.  Tickets count from 1 per queue; a post waits for room by polling.  -errno when the queue is
+     * in error.  `flags` are those of sq.h.  Thread-safe on queues opened as shared.
+     */
+    int64_t (*write)(struct shmemi_nic_queue *q, uint64_t raddr, uint32_t rkey, const void *laddr, uint32_t lkey,
+                     uint32_t len, int flags);
+    int64_t (*read)(struct shmemi_nic_queue *q, uint64_t raddr, uint32_t rkey, void *laddr, uint32_t lkey, uint32_t len,
+                    int flags);
+    /* 8-byte fetch-add (compare == NULL) or compare-swap; the old value goes to laddr, host order. */
+    int64_t (*atomic)(struct shmemi_nic_queue *q, uint64_t raddr, uint32_t rkey, uint64_t operand,
+                      const uint64_t *compare, uint64_t *laddr, uint32_t lkey, int flags);
+    /* Posts what SHMEMI_SQ_DEFER has left behind. */
+    int (*flush)(struct shmemi_nic_queue *q);
+    /* Takes completions; tickets up to *done_out are complete.  -EIO when the queue is in error. */
+    int (*poll)(struct shmemi_nic_queue *q, uint64_t *done_out);
+};
+
+#endif
