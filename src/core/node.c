@@ -30,17 +30,15 @@ static void fill_cpus(struct shmemi_card *card)
     memcpy(card->cpus, &set, sizeof card->cpus);
 }
 
-/* CPUs that the PEs of this node may use together: what tells crowded nodes from roomy ones, bound PEs or not. */
-static int count_cpus(const struct shmemi_card *cards)
+/* Adds the PE's CPUs to those of its node and counts them: what tells crowded nodes from roomy ones, bound PEs or not. */
+static int count_cpus(const struct shmemi_card *card, uint64_t all[SHMEMI_CPU_WORDS])
 {
-    uint64_t all[SHMEMI_CPU_WORDS] = { 0 };
     int n = 0;
 
-    for (int i = 0; i < shmemi.n_local; i++)
-        for (int w = 0; w < SHMEMI_CPU_WORDS; w++)
-            all[w] |= cards[shmemi.local_pes[i]].cpus[w];
-    for (int w = 0; w < SHMEMI_CPU_WORDS; w++)
+    for (int w = 0; w < SHMEMI_CPU_WORDS; w++) {
+        all[w] |= card->cpus[w];
         n += __builtin_popcountll(all[w]);
+    }
     return n;
 }
 
@@ -81,22 +79,71 @@ static int check_cards(const struct shmemi_card *cards)
     return 0;
 }
 
-static int find_locals(const struct shmemi_card *cards)
-{
-    const struct shmemi_card *mine = &cards[shmemi.boot.pe];
+struct place {
+    const char *node;
+    int pe;
+};
 
-    shmemi.local_pes = malloc((size_t)shmemi.boot.n_pes * sizeof *shmemi.local_pes);
-    if (!shmemi.local_pes)
-        return -ENOMEM;
-    shmemi.n_local = 0;
-    for (int pe = 0; pe < shmemi.boot.n_pes; pe++) {
-        if (strcmp(cards[pe].node, mine->node))
-            continue;
-        if (pe == shmemi.boot.pe)
-            shmemi.my_local = shmemi.n_local;
-        shmemi.local_pes[shmemi.n_local++] = pe;
+static int by_node_then_pe(const void *a_, const void *b_)
+{
+    const struct place *a = a_, *b = b_;
+    int order = strcmp(a->node, b->node);
+
+    return order ? order : a->pe - b->pe;
+}
+
+/* One node's PEs, `n` of them, ascending: all learn the node's lowest PE. */
+static void take_node(const struct shmemi_card *cards, const struct place *places, int n)
+{
+    uint64_t cpus[SHMEMI_CPU_WORDS] = { 0 };
+    bool mine = false;
+    int n_cpus = 0;
+
+    for (int i = 0; i < n; i++) {
+        n_cpus = count_cpus(&cards[places[i].pe], cpus);
+        shmemi.node_of[places[i].pe] = places[0].pe;
+        mine |= places[i].pe == shmemi.boot.pe;
     }
-    shmemi.n_cpus = count_cpus(cards);
+    shmemi.crowded |= n > n_cpus;
+    if (!mine)
+        return;
+    shmemi.n_cpus = n_cpus;
+    shmemi.n_local = n;
+    for (int i = 0; i < n; i++) {
+        shmemi.local_pes[i] = places[i].pe;
+        if (places[i].pe == shmemi.boot.pe)
+            shmemi.my_local = i;
+    }
+}
+
+/* Nodes are numbered by their lowest PEs, the same on all PEs. */
+static int find_nodes(const struct shmemi_card *cards)
+{
+    int n = shmemi.boot.n_pes, next;
+    struct place *places = malloc((size_t)n * sizeof *places);
+
+    shmemi.local_pes = malloc((size_t)n * sizeof *shmemi.local_pes);
+    shmemi.node_of = malloc((size_t)n * sizeof *shmemi.node_of);
+    if (!places || !shmemi.local_pes || !shmemi.node_of) {
+        free(places);
+        return -ENOMEM;
+    }
+    for (int pe = 0; pe < n; pe++)
+        places[pe] = (struct place){ cards[pe].node, pe };
+    qsort(places, (size_t)n, sizeof *places, by_node_then_pe);
+    shmemi.crowded = false;
+    for (int first = 0; first < n; first = next) {
+        for (next = first + 1; next < n && !strcmp(places[next].node, places[first].node); next++)
+            ;
+        take_node(cards, &places[first], next - first);
+    }
+    free(places);
+    shmemi.n_nodes = 0;
+    for (int pe = 0; pe < n; pe++) {
+        int lowest = shmemi.node_of[pe];
+
+        shmemi.node_of[pe] = lowest == pe ? shmemi.n_nodes++ : shmemi.node_of[lowest];
+    }
     return 0;
 }
 
@@ -142,7 +189,7 @@ int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_ou
     if (!rc)
         rc = check_reach(cards);
     if (!rc)
-        rc = find_locals(cards);
+        rc = find_nodes(cards);
     if (!rc)
         rc = check_executables(cards);
     if (rc) {
@@ -157,6 +204,7 @@ int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_ou
 void shmemi_node_forget(void)
 {
     free(shmemi.local_pes);
-    shmemi.local_pes = NULL;
-    shmemi.n_local = 0;
+    free(shmemi.node_of);
+    shmemi.local_pes = shmemi.node_of = NULL;
+    shmemi.n_local = shmemi.n_nodes = 0;
 }

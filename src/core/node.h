@@ -34,7 +34,7 @@ static inline bool shmemi_same_data(const struct shmemi_card *a, const struct sh
     return a->data_len == b->data_len && a->data_identity == b->data_identity;
 }
 
-/* Exchanges cards and fills shmemi.n_local, my_local, local_pes.  `cards_out`: n_pes cards, to be freed. */
+/* Exchanges cards and fills what shmemi tells about nodes (n_local, local_pes, node_of ...).  `cards_out`: n_pes cards, to be freed. */
 int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_out);
 void shmemi_node_forget(void);
 

@@ -78,6 +78,9 @@ struct shmemi_state {
     int n_cpus;          /* CPUs that they may run on, together */
     int my_local;        /* my index among them */
     int *local_pes;      /* n_local world PEs, ascending */
+    int n_nodes;
+    int *node_of;        /* by world PE: its node, from 0 on by lowest PE */
+    bool crowded;        /* some node of the job has more PEs than CPUs for them */
     struct shmemi_boot boot;
 };
 
