@@ -13,7 +13,8 @@
 #include "port.h"
 
 #define SHMEMI_DEV_ABI 1
-#define SHMEMI_DEV_NEAR 8 /* peers whose addresses are in the struct itself */
+#define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
+#define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
 
 /* Where a peer's memory can be loaded and stored from here; 0: not at all. */
 struct shmemi_dev_peer {
@@ -36,30 +37,79 @@ struct shmemi_dev_ctx {
     uint32_t options, pad;
 };
 
-/* What a device wait leaves for the host's watchdog, in host memory; also how the host tells kernels to stop. */
+/* The calls, as a record names them: X(NAME, text). */
+#define SHMEMI_DEV_CALLS(X)                                                                       \
+    X(PUT, "shmem_put") X(GET, "shmem_get") X(P, "shmem_p") X(G, "shmem_g")                       \
+    X(IPUT, "shmem_iput") X(IGET, "shmem_iget") X(IBPUT, "shmem_ibput") X(IBGET, "shmem_ibget")   \
+    X(PUT_SIGNAL, "shmem_put_signal") X(SIGNAL, "shmem_signal") X(SIGNAL_FETCH, "shmem_signal_fetch") \
+    X(ATOMIC, "shmem_atomic") X(WAIT, "shmem_wait_until") X(TEST, "shmem_test")                   \
+    X(SIGNAL_WAIT, "shmem_signal_wait_until") X(FENCE, "shmem_fence") X(QUIET, "shmem_quiet")     \
+    X(PE_QUIET, "shmem_pe_quiet") X(BARRIER_ALL, "shmem_barrier_all") X(SYNC_ALL, "shmem_sync_all") \
+    X(TEAM_SYNC, "shmem_team_sync") X(TEAM_BARRIER, "shmemx_team_barrier") X(PTR, "shmem_ptr")    \
+    X(TEAM_QUERY, "shmem_team query") X(BROADCAST, "shmem_broadcast") X(COLLECT, "shmem_collect") \
+    X(FCOLLECT, "shmem_fcollect") X(ALLTOALL, "shmem_alltoall") X(ALLTOALLS, "shmem_alltoalls")   \
+    X(REDUCE, "shmem_reduce") X(SCAN, "shmem_scan") X(LIBRARY, "a kernel of the library")
+
+#define SHMEMI_DEV_CALL_ENUM(NAME, text) SHMEMI_CALL_##NAME,
+enum shmemi_dev_call { SHMEMI_CALL_NONE, SHMEMI_DEV_CALLS(SHMEMI_DEV_CALL_ENUM) SHMEMI_CALL_LAST };
+
+/*
+ * Errors of a kernel.  error_args are call, then: PE out of range: the PE, PEs of the context or team; the others of an
+ * address: the address, bytes, world PE; bad handle or value: it.
+ */
+enum shmemi_dev_error {
+    SHMEMI_DEV_OK,
+    SHMEMI_DEV_BAD_PE,
+    SHMEMI_DEV_BAD_ADDRESS, /* in neither symmetric heap */
+    SHMEMI_DEV_BAD_RANGE,   /* runs past the end of the heap */
+    SHMEMI_DEV_MISALIGNED,  /* an atomic or a wait on a word that straddles its size */
+    SHMEMI_DEV_UNREACHABLE, /* the peer's memory cannot be reached from this GPU */
+    SHMEMI_DEV_BAD_TEAM,
+    SHMEMI_DEV_BAD_CTX,
+    SHMEMI_DEV_BAD_VALUE, /* a comparison, signal operation or stride that does not exist */
+};
+
+/*
+ * What kernels leave for the host's watchdog, in host memory; also how the host tells kernels to stop.  A kernel claims a
+ * record with its claim word, fills it and stores `error` or `waiting` last, with release.
+ */
 struct shmemi_dev_report {
-    uint32_t stop;      /* set by the host: waits return, the job is ending */
-    uint32_t error;     /* first device-side error: enum shmemi_dev_error */
+    uint32_t stop;        /* set by the host: the job is ending, waits end their kernel */
+    uint32_t error_claim;
+    uint32_t error;       /* first device-side error: enum shmemi_dev_error */
+    uint32_t wait_claim;  /* back to 0 when the wait has ended */
     uint64_t error_args[4];
-    uint32_t waiting;   /* a record below is valid */
-    uint32_t call;      /* enum of the call */
-    uint64_t addr, value, want;
-    int32_t pe, cmp;
+    uint32_t waiting;     /* the record below is valid: a wait has taken longer than hang_ns */
+    uint32_t call;        /* enum shmemi_dev_call */
+    uint64_t addr, value, want; /* the word, what it is, what it is compared with */
+    int32_t pe, cmp;      /* world PE that has not come, or -1: a wait for data; SHMEM_CMP_* */
+    uint64_t since_ns;    /* the GPU's clock when the wait began */
 };
 
 struct shmemi_dev_state {
     uint32_t abi, bytes; /* SHMEMI_DEV_ABI, sizeof: the library refuses a program built with another */
     int32_t my_pe, n_pes; /* n_pes 0: not initialised */
-    uint32_t flags, check;
-    uint64_t heap_base, heap_len;   /* own host symmetric heap: addresses as the user has them */
+    uint32_t flags, check; /* check: MARROW_CHECK, ranges are looked at */
+    uint64_t heap_base, heap_len;   /* own host symmetric heap: addresses as the user has them; len 0: not for kernels */
     uint64_t dheap_base, dheap_len; /* own device heap; len: bytes backed so far */
     struct shmemi_dev_peer *peers;  /* n_pes of them */
     struct shmemi_dev_team *teams;  /* by slot; 0 world, 1 shared */
-    struct shmemi_dev_ctx *ctxs;
+    struct shmemi_dev_ctx *ctxs;    /* by slot; 0 default */
     uint32_t n_teams, n_ctxs;
     struct shmemi_dev_report *report;
-    uint64_t hang_ns, timeout_ns;
-    struct shmemi_dev_peer near[SHMEMI_DEV_NEAR];
+    uint64_t hang_ns, timeout_ns; /* 0: never */
+    struct shmemi_dev_peer near[SHMEMI_DEV_NEAR];           /* the first peers again */
+    struct shmemi_dev_team near_teams[SHMEMI_DEV_NEAR_TEAMS]; /* the first teams again */
 };
+
+#ifdef __cplusplus
+static_assert(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
+static_assert(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
+static_assert(sizeof(struct shmemi_dev_state) == 368, "the same for every compiler");
+#else
+_Static_assert(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
+_Static_assert(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
+_Static_assert(sizeof(struct shmemi_dev_state) == 368, "the same for every compiler");
+#endif
 
 #endif

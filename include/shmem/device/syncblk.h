@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * syncblk.h - the sync block of a team: where its members' flags and small messages lie in the device heap.
+ *
+ * Every member has one, at the same offset (shmemi_dev_team.sync), of shmemi_sync_bytes(n_pes) bytes, all zero before the
+ * team is used.  The library allocates it; only device code writes it.
+ *
+ *     channels   the owner's counters; nobody else reads them
+ *     flags      by channel and member: the epoch at which that member arrived
+ *     acks       by member: the last broadcast that it has completed
+ *     counts     scratch of the owner: elements a member gives to collect
+ *     messages   by parity of the epoch and member: lines of 8 data bytes and their flags
+ *     scratch    by parity of the epoch: what the others reduce when source and dest are one array
+ *
+ * Epochs only grow, so nothing is reset, and a kernel finds them where the one before left them.
+ */
+#ifndef SHMEM_DEVICE_SYNCBLK_H
+#define SHMEM_DEVICE_SYNCBLK_H
+
+#include "port.h"
+
+#define SHMEMI_SYNC_CHANS 33u         /* 0: calls of user kernels; 1 + b: block b of a kernel of the library */
+#define SHMEMI_SYNC_SCRATCH 32768u    /* bytes of one of the two scratch buffers */
+#define SHMEMI_SYNC_ALIGN 256u        /* alignment of a block */
+
+struct shmemi_sync_chan {
+    uint64_t epoch; /* of the last operation begun */
+    uint64_t safe;  /* all members are known to have completed the operations up to this one */
+    uint64_t pad[14];
+};
+
+/* 16 bytes of a message on the wire: each half carries 4 data bytes and the low half of the epoch. */
+struct shmemi_sync_line {
+    uint64_t half[2];
+};
+
+/* Members' flags stand on lines of their own while there are few of them. */
+SHMEMI_FN uint32_t shmemi_sync_stride(uint32_t n)
+{
+    return n <= 32 ? 128 : 32;
+}
+
+/* Data bytes of the longest message that goes by lines. */
+SHMEMI_FN uint32_t shmemi_sync_message(uint32_t n)
+{
+    return n <= 16 ? 2048 : n <= 128 ? 512 : 64;
+}
+
+SHMEMI_FN uint64_t shmemi_sync_flags_off(void)
+{
+    return SHMEMI_SYNC_CHANS * sizeof(struct shmemi_sync_chan);
+}
+
+SHMEMI_FN uint64_t shmemi_sync_acks_off(uint32_t n)
+{
+    return shmemi_sync_flags_off() + (uint64_t)SHMEMI_SYNC_CHANS * n * shmemi_sync_stride(n);
+}
+
+SHMEMI_FN uint64_t shmemi_sync_counts_off(uint32_t n)
+{
+    return shmemi_sync_acks_off(n) + (uint64_t)n * shmemi_sync_stride(n);
+}
+
+SHMEMI_FN uint64_t shmemi_sync_lines_off(uint32_t n)
+{
+    return (shmemi_sync_counts_off(n) + (uint64_t)n * 8 + 127) & ~(uint64_t)127;
+}
+
+SHMEMI_FN uint64_t shmemi_sync_scratch_off(uint32_t n)
+{
+    return shmemi_sync_lines_off(n) + (uint64_t)2 * n * 2 * shmemi_sync_message(n);
+}
+
+SHMEMI_FN uint64_t shmemi_sync_bytes(uint32_t n)
+{
+    return shmemi_sync_scratch_off(n) + 2 * SHMEMI_SYNC_SCRATCH;
+}
+
+#endif
