@@ -356,7 +356,7 @@ static void identify(struct hca *hca, uint32_t slot)
 
 static int open_wire(struct eng *e)
 {
-    const struct wire_config config = { hca_config.wire, hca_config.pcap, &e->faults };
+    const struct wire_config config = { hca_config.wire, hca_config.pcap, hca_config.net, &e->faults };
     const struct wire_handlers handlers = { packet, eng_report, e };
     int err = wire_open(&e->wire, &config, &handlers);
 
@@ -391,6 +391,10 @@ int eng_open(struct hca *hca)
         e->rto_ns = RTO_FAULTS_NS;
     eng_trace_open(hca_config.trace);
     identify(hca, wire_slot(e->wire));
+    hca->link_up = !e->faults.port_down;
+    wire_set_link(e->wire, hca->link_up);
+    hca->no_gids = e->faults.no_gids;
+    hca->memlock = e->faults.memlock;
     hca->eng = e;
     return 0;
 }

@@ -2,6 +2,7 @@
 /* What the environment says, and the log. */
 #include "hca/hca.h"
 
+#include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,19 @@ static const char *env_text(const char *name)
     return text && *text ? text : NULL;
 }
 
+static uint32_t env_address(const char *name)
+{
+    const char *text = env_text(name);
+    struct in_addr a;
+
+    if (!text)
+        return 0;
+    if (inet_pton(AF_INET, text, &a) == 1)
+        return ntohl(a.s_addr);
+    hca_log_line(HCA_LINT, "%s: '%s' is no IPv4 address", name, text);
+    return 0;
+}
+
 void hca_config_read(void)
 {
     const char *link = env_text("SOFTHCA_LINK");
@@ -51,6 +65,7 @@ void hca_config_read(void)
     hca_config.faults = env_text("SOFTHCA_FAULTS");
     hca_config.trace = env_text("SOFTHCA_TRACE");
     hca_config.pcap = env_text("SOFTHCA_PCAP");
+    hca_config.net = env_address("SOFTHCA_NET");
     hca_config.dir = env_text("SOFTHCA_DIR");
 }
 

@@ -53,10 +53,10 @@ static int identify(struct hca *hca)
 
     if (identified)
         return 0;
+    hca->link_up = true;
     err = eng_open(hca);
     if (err)
         return err;
-    hca->link_up = true;
     identified = true;
     return 0;
 }

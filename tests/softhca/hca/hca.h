@@ -61,6 +61,7 @@ struct hca_config {
     const char *faults;          /* SOFTHCA_FAULTS, parsed by wire/fault.c */
     const char *trace;           /* SOFTHCA_TRACE: file */
     const char *pcap;            /* SOFTHCA_PCAP: file */
+    uint32_t net;                /* SOFTHCA_NET: address of slot 0, host byte order; 0 when not given */
     const char *dir;             /* SOFTHCA_DIR: per-job folder owned by softhca-run, or NULL */
 };
 
@@ -93,6 +94,7 @@ struct hca_mem {
     const struct hca_mem_ops *ops;
     void *priv;
     unsigned refs;               /* [ctl] objects that use this range */
+    uint64_t pinned;             /* [ctl] bytes of it that count towards hca->memlock */
 };
 
 /* A part of a range: a ring, a doorbell record. Bounds were checked when it was made. */
@@ -332,6 +334,8 @@ struct hca {
     bool started;
     bool dead;                   /* NIC death: commands fail with EIO, the engine does nothing */
     bool link_up;
+    bool no_gids;                /* an injected fault: the GID table is empty */
+    uint64_t memlock, pinned;    /* bytes that may be and are registered; memlock 0: no limit */
     struct hca_identity id;
 
     struct hca_uar uar[HCA_MAX_UAR];   /* index 0 is never used; page_id is the index */

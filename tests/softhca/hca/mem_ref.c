@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/hca.h"
+#include "hca/objects.h"
 
 struct hca_mem *hca_mem_get(uint64_t addr, uint64_t len, bool writable, int *err_out)
 {
@@ -13,12 +13,18 @@ struct hca_mem *hca_mem_get(uint64_t addr, uint64_t len, bool writable, int *err
         *err_out = -ENOMEM;
         return NULL;
     }
-    *err_out = mem_attach(mem, addr, len, writable);
+    /* As the kernel does: what one process pins is counted against its memlock limit. */
+    if (hca_device.memlock && len > hca_device.memlock - hca_device.pinned)
+        *err_out = -ENOMEM;
+    else
+        *err_out = mem_attach(mem, addr, len, writable);
     if (*err_out) {
         free(mem);
         return NULL;
     }
     mem->refs = 1;
+    mem->pinned = len;
+    hca_device.pinned += len;
     return mem;
 }
 
@@ -26,6 +32,7 @@ void hca_mem_put(struct hca_mem *mem)
 {
     if (!mem || --mem->refs)
         return;
+    hca_device.pinned -= mem->pinned;
     mem_detach(mem);
     free(mem);
 }

@@ -84,7 +84,8 @@ void pre_node_stat(struct stat *st)
 
 static void gid_text(char *text)
 {
-    const uint8_t *gid = hca_device.id.gid;
+    static const uint8_t none[16];
+    const uint8_t *gid = hca_device.no_gids ? none : hca_device.id.gid;
     int n = 0;
 
     for (int i = 0; i < 16; i += 2)

@@ -27,7 +27,7 @@ static void ignore(void *ctx, uint32_t src, const uint8_t *bytes, size_t len)
 
 static struct wire *open_wire(void)
 {
-    const struct wire_config config = { "shm", NULL, &no_faults };
+    const struct wire_config config = { "shm", NULL, 0, &no_faults };
     const struct wire_handlers handlers = { ignore, NULL, NULL };
     struct wire *w = NULL;
 

@@ -36,6 +36,7 @@ static void usage(FILE *to)
           "  --pcap FILE    packets, as tcpdump writes them\n"
           "  --stats        print counters when a process ends\n"
           "  --wire udp|shm how packets travel (default: shm)\n"
+          "  --net A.B.C.D  addresses of the ports count from here (default: 127.77.0.0)\n"
           "  --link ib|eth  what kind of port it is (default: ib)\n"
           "  --log LEVEL    0 errors, 1 objects, 2 commands, 3 packets\n"
           "  --lenient      act on doorbell records without waiting for a doorbell\n"
@@ -85,6 +86,9 @@ static void one_option(int opt, struct options *options)
     case 'w':
         setenv("SOFTHCA_WIRE", optarg, 1);
         break;
+    case 'N':
+        setenv("SOFTHCA_NET", optarg, 1);
+        break;
     case 'l':
         setenv("SOFTHCA_LINK", optarg, 1);
         options->eth = !strcmp(optarg, "eth");
@@ -114,6 +118,7 @@ static void parse(int argc, char **argv, struct options *options)
         { "seed", required_argument, NULL, 's' },   { "trace", required_argument, NULL, 't' },
         { "pcap", required_argument, NULL, 'p' },   { "stats", no_argument, NULL, 'S' },
         { "wire", required_argument, NULL, 'w' },   { "link", required_argument, NULL, 'l' },
+        { "net", required_argument, NULL, 'N' },
         { "log", required_argument, NULL, 'L' },    { "lenient", no_argument, NULL, 'e' },
         { "lib", required_argument, NULL, 'b' },    { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },

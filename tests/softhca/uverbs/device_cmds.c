@@ -102,7 +102,7 @@ static int query_gid(struct uv_bundle *b)
         return -EINVAL;
     if (uv_num(b, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) != HCA_PORT || index >= HCA_GID_TABLE)
         return -EINVAL;
-    if (index)
+    if (index || hca_device.no_gids)
         return -ENODATA;
     gid_entry(&entry);
     return uv_out(b, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry);
@@ -118,6 +118,8 @@ static int query_gid_table(struct uv_bundle *b)
         return -EINVAL;
     if (uv_len(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES) < size)
         return -EINVAL;
+    if (hca_device.no_gids)
+        return uv_out_u64(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, 0);
     gid_entry(&entry);
     err = uv_out(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, &entry, size < sizeof entry ? size : sizeof entry);
     return err ? err : uv_out_u64(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, 1);

@@ -33,11 +33,11 @@ int ctl_claim_slot(struct wire *w, bool with_udp)
         err = with_udp ? udp_open(w, slot) : 0;
         if (!err && listen(sock, 128))
             err = -errno;
-        if (err != -EADDRINUSE) {
+        if (err != -EADDRINUSE && err != -EADDRNOTAVAIL) {
             w->slot = slot;
             break;
         }
-        /* Somebody else's UDP socket has this address: a bound socket cannot move on, so take a new one. */
+        /* The address is somebody else's, or another host's: a bound socket cannot move on, so take a new one. */
         close(sock);
         sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (sock < 0)

@@ -115,6 +115,28 @@ static const char *parse_link(const char *s, struct fault_plan *p)
     return end && *end == '+' ? parse_time(end + 1, &p->link_down_ns) : end;
 }
 
+static const char *parse_word(const char *s, const char *word, bool *out)
+{
+    size_t n = strlen(word);
+
+    *out = !strncmp(s, word, n);
+    return *out ? s + n : NULL;
+}
+
+static const char *parse_bytes(const char *s, uint64_t *out)
+{
+    static const char units[] = "kMG";
+    const char *end = parse_count(s, 10, out);
+    const char *unit = end && *end ? strchr(units, *end) : NULL;
+
+    if (!end || !*out || *out > UINT32_MAX)
+        return NULL;
+    if (!unit)
+        return end;
+    *out <<= 10 * (unit - units + 1);
+    return end + 1;
+}
+
 /* One item; returns where it ends, NULL when it is wrong. */
 static const char *parse_item(const char *s, struct fault_plan *p)
 {
@@ -145,6 +167,12 @@ static const char *parse_item(const char *s, struct fault_plan *p)
         return parse_link(v, p);
     if (ITEM("die"))
         return parse_when(v, &p->die);
+    if (ITEM("port"))
+        return parse_word(v, "down", &p->port_down);
+    if (ITEM("gids"))
+        return parse_word(v, "none", &p->no_gids);
+    if (ITEM("memlock"))
+        return parse_bytes(v, &p->memlock);
 #undef ITEM
     return NULL;
 }
@@ -306,6 +334,14 @@ void fault_print(const struct fault_plan *plan, char *out, size_t len)
     }
     if (plan->die.ns || plan->die.packets) {
         when_text(item, sizeof(item), "die", &plan->die);
+        at = add(out, len, at, item);
+    }
+    if (plan->port_down)
+        at = add(out, len, at, "port=down");
+    if (plan->no_gids)
+        at = add(out, len, at, "gids=none");
+    if (plan->memlock) {
+        snprintf(item, sizeof(item), "memlock=%llu", (unsigned long long)plan->memlock);
         add(out, len, at, item);
     }
 }

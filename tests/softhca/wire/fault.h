@@ -37,6 +37,9 @@ struct fault_plan {
     struct fault_when link_down;
     uint64_t link_down_ns;       /* how long; 0: for good */
     struct fault_when die;
+    bool port_down;              /* from the start, for good */
+    bool no_gids;                /* an empty GID table */
+    uint64_t memlock;            /* bytes that may be registered; 0: no limit */
     bool any_packet;             /* some packet fault is on */
     /*
      * Packets that met a fault, and how often they were sent since: a retransmission gets a verdict of its own, else a
@@ -51,7 +54,7 @@ struct fault_plan {
 
 /*
  * Reads a list such as "loss=1%,dup=0.5%,reorder=1%,delay=2%:300us,corrupt=1%,rnr=5%,doorbell=50us,qperr=100:0x02,
- * linkdown=200ms+50ms,die=5000p". NULL and "" mean no fault. -EINVAL: nothing was changed and *bad_out points to the
+ * linkdown=200ms+50ms,die=5000p,port=down,gids=none,memlock=64k". NULL and "" mean no fault. -EINVAL: nothing was changed and *bad_out points to the
  * item that is wrong.
  */
 int fault_parse(struct fault_plan *plan, const char *spec, uint64_t seed, const char **bad_out);

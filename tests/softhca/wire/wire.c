@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NET_BASE 0x7f4d0000u     /* 127.77.0.0 */
 #define SHM_WINDOW 96            /* three quarters of a ring at the largest MTU */
 #define REORDER_BY 3
 #define REORDER_MAX_NS 2000000ull
@@ -28,9 +27,11 @@ uint64_t wire_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
+static uint32_t net_base = 0x7f4d0000u; /* 127.77.0.0; one NIC a process, so one network */
+
 uint32_t wire_ipv4(uint32_t slot)
 {
-    return NET_BASE + slot;
+    return net_base + slot;
 }
 
 uint32_t wire_slot(const struct wire *w)
@@ -92,6 +93,8 @@ int wire_open(struct wire **out, const struct wire_config *config, const struct 
     w = calloc(1, sizeof(*w));
     if (!w)
         return -ENOMEM;
+    if (config->net)
+        net_base = config->net;
     w->handlers = *handlers;
     w->faults = config->faults;
     w->listen_sock = w->epoll = w->wake = w->pcap = -1;

@@ -37,6 +37,7 @@ struct wire_handlers {
 struct wire_config {
     const char *kind;            /* "shm", "udp" or NULL for shm */
     const char *pcap;            /* capture file or NULL */
+    uint32_t net;                /* address of slot 0, host byte order; 0: 127.77.0.0 */
     struct fault_plan *faults;   /* owned by the caller, never NULL */
 };
 
