@@ -49,6 +49,12 @@ needs_to_test() {
     have ucx_perftest || echo ucx-utils
     have tshark || echo tshark
     have setpriv || echo util-linux
+    # Pretended hosts, and Slurm over them.
+    [ -x /usr/sbin/ip ] || [ -x /sbin/ip ] || echo iproute2
+    have srun || echo slurm-client
+    [ -x /usr/sbin/slurmctld ] || echo slurmctld
+    [ -x /usr/sbin/slurmd ] || echo slurmd
+    [ -x /usr/sbin/munged ] || echo munge
     /usr/bin/python3 -c 'import pyverbs.device' 2> /dev/null || echo python3-pyverbs
     [ -e /usr/share/doc/rdma-core/tests ] || echo rdma-core
 }
