@@ -5,6 +5,11 @@
 # Automake calls it (custom test driver protocol).  By hand, for one program:
 #   make check TESTS=tests/mp/NAME      MARROW_TEST_N=2 MARROW_TEST_LAUNCH=oshrun narrow the runs
 #
+# Multi-PE programs also run with 4 PEs on several nodes, over the virtual NIC (tests/softhca): a way is NODES/TRANSPORT/
+# LOSS/LAUNCHER, such as 2/proxy/1%/mpirun.  MARROW_TEST_NODES says which: some (four that cover each pair of nodes,
+# transport and loss; the launcher changes from test to test), all, hosts (those of tests/hosts/hosts, when run there), none,
+# or a list such as "2/ibgda/0%/oshrun 4/proxy/1%/mpirun".
+#
 # Exit status 77 of a test means skipped.  Every run is bounded by timeout(1).
 set -u
 
@@ -30,6 +35,8 @@ build=${top_builddir:-$PWD}
 scale=${MARROW_TEST_SCALE:-1}
 mpirun=${MPIRUN:-no}
 oshrun=${OSHRUN:-$build/src/tools/oshrun}
+nodes_wanted=${MARROW_TEST_NODES:-none}
+nodes_only=${MARROW_TEST_NODES_ONLY:-no}
 : > "$log"
 results=$(mktemp "${TMPDIR:-/tmp}/marrow-test.XXXXXX") || exit 2
 trap 'rm -f "$results" "$results.out"' EXIT
@@ -103,15 +110,22 @@ launch_line() {
 
 # one_run LAUNCHER N SECONDS LABEL EXPECT ENV... -- ARGS...
 one_run() {
-    local launcher=$1 n=$2 seconds=$3 label=$4 expect=$5
+    local launcher=$1 n=$2
+    shift 2
+    if launch_line "$launcher" "$n"; then
+        go "$@"
+    else
+        result SKIP "$2$why"
+    fi
+}
+
+# go SECONDS LABEL EXPECT ENV... -- ARGS...: the program behind ${launch[@]}.
+go() {
+    local seconds=$1 label=$2 expect=$3
     local -a vars=()
-    shift 5
+    shift 3
     while [ "$1" != -- ]; do vars+=("$1"); shift; done
     shift
-    if ! launch_line "$launcher" "$n"; then
-        result SKIP "$label$why"
-        return
-    fi
     bounded "$seconds" env "TAP_TIMEOUT=$((seconds * scale - 2))" ${vars[@]+"${vars[@]}"} \
         "${launch[@]}" "${program[@]}" "$@"
     if [ -z "$expect" ]; then
@@ -160,6 +174,79 @@ run_row() {
     done
 }
 
+# ways: what MARROW_TEST_NODES stands for, one way a line.
+ways() {
+    local n t loss l sum
+    case $nodes_wanted in
+    none) ;;
+    some)
+        sum=$(cksum <<< "$name")
+        for n in 2/ibgda/0% 2/proxy/1% 4/ibgda/1% 4/proxy/0%; do
+            sum=$((${sum%% *} + 1))
+            if [ $((sum % 4)) = 0 ]; then echo "$n/mpirun"; else echo "$n/oshrun"; fi
+            [ ${#dies[@]} = 0 ] || break # each way to die is a run
+        done
+        ;;
+    all | hosts)
+        for n in 1 2 4; do for t in ibgda proxy; do for loss in 0% 1%; do
+            for l in $([ "$nodes_wanted" = all ] && echo oshrun mpirun || echo hosts srun); do
+                echo "$n/$t/$loss/$l"
+            done
+        done; done; done
+        ;;
+    *) printf '%s\n' $nodes_wanted ;;
+    esac
+}
+
+# launch_nodes NODES LOSS LAUNCHER: as launch_line, for 4 PEs; the program comes behind ${launch[@]}.
+launch_nodes() {
+    local nic=("$build/tests/softhca/softhca-run") per=$((4 / $1))
+    [ -x "${nic[0]}" ] || { why="no virtual NIC"; return 1; }
+    [ "$2" = 0% ] || nic+=(--faults "loss=$2")
+    case $3 in
+    oshrun) launch=("${nic[@]}" "$oshrun" --nodes "$1" -n 4) ;;
+    mpirun)
+        launch_line mpirun 4 || return 1
+        launch=("${nic[@]}" "$oshrun" --launcher mpirun --nodes "$1" -n 4)
+        ;;
+    hosts | srun)
+        [ -n "${HOSTS:-}" ] || { why="not on pretended hosts"; return 1; }
+        nic+=(--wire udp --link eth --net 10.77.0.0)
+        launch=("$HOSTS" mpirun -n 4 --map-by "ppr:$per:node" env "${exported[@]}" "${nic[@]}")
+        [ "$3" = hosts ] || launch=(srun --mpi=pmix -N "$1" --ntasks-per-node="$per" "${nic[@]}")
+        ;;
+    *) why="unknown launcher $3"; return 1 ;;
+    esac
+}
+
+# run_nodes WAY ROW: one run, or one of each way to die, with what the row says but for PEs and launchers.
+run_nodes() {
+    local n t loss l word seconds=60 exported=()
+    local -a vars=() args=()
+    IFS=/ read -r n t loss l <<< "$1"
+    case ,${MARROW_TEST_LAUNCH:-$l}, in *,$l,*) ;; *) return ;; esac
+    for word in $2; do
+        case $word in
+        timeout=*) seconds=${word#timeout=} ;;
+        env=*) vars+=("${word#env=}") ;;
+        args=*) IFS=, read -ra args <<< "${word#args=}" ;;
+        esac
+    done
+    vars+=("MARROW_TRANSPORT=$t")
+    exported=("${vars[@]}" "TAP_TIMEOUT=$((seconds * scale - 2))")
+    if ! launch_nodes "$n" "$loss" "$l"; then
+        result SKIP "$1: $why"
+    elif [ ${#dies[@]} = 0 ]; then
+        go "$seconds" "$1${args[*]:+ ${args[*]}}: " "" "${vars[@]}" -- ${args[@]+"${args[@]}"}
+    else
+        for word in "${dies[@]}"; do
+            t=${word%%|*} word=${word#*|}
+            t=${t//[[:space:]]/}
+            go "$seconds" "$1 $t: " "${word#"${word%%[![:space:]]*}"}" "${vars[@]}" -- "$t"
+        done
+    fi
+}
+
 # directive WORD: the text of every `WORD:` comment line of the test's source.
 directive() {
     sed -n -E "s,^[ /]*\*+ *$1: *(.*[^ ]) *(\*/)?\$,\1,p; s,^/\* *$1: *(.*[^ ]) *\*/\$,\1,p" "$source" |
@@ -173,7 +260,12 @@ tests/mp/*)
     mapfile -t rows < <(directive run)
     mapfile -t dies < <(directive dies)
     [ ${#rows[@]} -gt 0 ] || rows=("")
-    for row in "${rows[@]}"; do run_row "$row"; done
+    [ "$nodes_only" = yes ] || for row in "${rows[@]}"; do run_row "$row"; done
+    mapfile -t nodes < <(directive nodes)
+    case ${nodes[0]:-} in
+    no*) result SKIP "${nodes[0]#no }" ;;
+    *) while read -r way; do run_nodes "$way" "${nodes[0]:-${rows[0]}}"; done < <(ways) ;;
+    esac
     ;;
 tests/unit/*)
     export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=$((20 * scale))
