@@ -18,12 +18,26 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#if !defined(__CUDA_ARCH__)
+#include <sched.h>
+#include <time.h>
+#endif
 
+/* SHMEMI_FN is inlined everywhere; SHMEMI_COLD, for what happens seldom, nowhere. */
 #if defined(__CUDACC__)
 #define SHMEMI_FN static __host__ __device__ __forceinline__
+#define SHMEMI_COLD static inline __host__ __device__ __noinline__
 #else
 #define SHMEMI_FN static inline __attribute__((always_inline))
+#define SHMEMI_COLD static __attribute__((noinline, unused))
 #endif
+#if defined(__cplusplus)
+#define SHMEMI_STATIC_ASSERT(test, text) static_assert(test, text)
+#else
+#define SHMEMI_STATIC_ASSERT(test, text) _Static_assert(test, text)
+#endif
+#define SHMEMI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SHMEMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #if defined(__CUDA_ARCH__)
 
@@ -43,6 +57,9 @@
 #define SHMEMI_ADD_RLX_GPU(p, v) __nv_atomic_fetch_add((p), (v), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE)
 #define SHMEMI_ADD_ACQREL_GPU(p, v) __nv_atomic_fetch_add((p), (v), __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE)
 #define SHMEMI_FENCE_ACQREL_GPU() __nv_atomic_thread_fence(__NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE)
+#define SHMEMI_CAS_ACQREL_GPU(p, expected, v) \
+    __nv_atomic_compare_exchange_n((p), (expected), (v), false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE, \
+                                   __NV_THREAD_SCOPE_DEVICE)
 #define SHMEMI_PAUSE() __nanosleep(20)
 
 #else
@@ -63,9 +80,12 @@
 #define SHMEMI_ADD_RLX_GPU(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define SHMEMI_ADD_ACQREL_GPU(p, v) SHMEMI_ADD_ACQREL(p, v)
 #define SHMEMI_FENCE_ACQREL_GPU() SHMEMI_FENCE_ACQREL()
+#define SHMEMI_CAS_ACQREL_GPU(p, expected, v) \
+    __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
 #if defined(SHMEMI_SIMT)
 #define SHMEMI_PAUSE() shmemi_simt_pause()
+void shmemi_simt_pause(void);
 #elif defined(__x86_64__) || defined(__i386__)
 #define SHMEMI_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -75,5 +95,324 @@
 #endif
 
 #endif
+
+/* ---- values ---- */
+
+SHMEMI_FN uint32_t shmemi_bswap32(uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return __byte_perm(v, 0, 0x0123);
+#else
+    return __builtin_bswap32(v);
+#endif
+}
+
+SHMEMI_FN uint64_t shmemi_bswap64(uint64_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return (uint64_t)shmemi_bswap32((uint32_t)v) << 32 | shmemi_bswap32((uint32_t)(v >> 32));
+#else
+    return __builtin_bswap64(v);
+#endif
+}
+
+SHMEMI_FN uint32_t shmemi_popc32(uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return (uint32_t)__popc((int)v);
+#else
+    return (uint32_t)__builtin_popcount(v);
+#endif
+}
+
+/* The lowest set bit; v is not 0. */
+SHMEMI_FN uint32_t shmemi_ctz32(uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return (uint32_t)__ffs((int)v) - 1;
+#else
+    return (uint32_t)__builtin_ctz(v);
+#endif
+}
+
+/* 16 bytes that move in one access: plain ones, ordered by what follows. */
+#if defined(__CUDACC__)
+struct __align__(16) shmemi_v16 {
+#else
+struct __attribute__((aligned(16), may_alias)) shmemi_v16 {
+#endif
+    uint64_t x, y;
+};
+
+SHMEMI_FN struct shmemi_v16 shmemi_ld16(const void *p)
+{
+    return *(const struct shmemi_v16 *)p;
+}
+
+SHMEMI_FN void shmemi_st16(void *p, struct shmemi_v16 v)
+{
+#if defined(__CUDA_ARCH__)
+    *(ulonglong2 *)p = make_ulonglong2(v.x, v.y);
+#else
+    *(struct shmemi_v16 *)p = v;
+#endif
+}
+
+/* ---- the NIC ---- */
+
+/* Release store to a word that the NIC reads. `near`: the word, and all that it publishes, lie in this GPU's memory. */
+SHMEMI_FN void shmemi_st_rel_nic(uint32_t *p, uint32_t v, int near)
+{
+#if defined(__CUDA_ARCH__)
+    if (near)
+        SHMEMI_ST_REL_GPU(p, v);
+    else
+        SHMEMI_ST_REL(p, v);
+#else
+    (void)near;
+    SHMEMI_ST_REL(p, v);
+#endif
+}
+
+/*
+ * A doorbell: one 8-byte store to an uncached register, behind the stores before it.  On x86 such stores leave in order.  On a GPU
+ * nothing short of a second fence (1.2 us) orders it behind the doorbell record; the store crosses PCIe and
+ * the NIC then reads the record back, which takes far longer than the record's way to the GPU's own L2 cache.
+ */
+SHMEMI_FN void shmemi_mmio_st64(uint64_t *reg, uint64_t v)
+{
+#if defined(__CUDA_ARCH__)
+    __asm__ volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(reg)), "l"(v) : "memory");
+#else
+#if defined(__aarch64__)
+    __asm__ volatile("dmb oshst" ::: "memory");
+#else
+    __asm__ volatile("" ::: "memory");
+#endif
+    __atomic_store_n((volatile uint64_t *)reg, v, __ATOMIC_RELAXED);
+#endif
+}
+
+/* ---- lanes, warps, blocks: a host thread is a block of one warp of one lane ---- */
+
+#if defined(__CUDA_ARCH__)
+
+SHMEMI_FN uint32_t shmemi_lane(void)
+{
+    uint32_t lane;
+
+    __asm__("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
+SHMEMI_FN uint32_t shmemi_thread_in_block(void)
+{
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+SHMEMI_FN uint32_t shmemi_block_threads(void)
+{
+    return blockDim.x * blockDim.y * blockDim.z;
+}
+
+SHMEMI_FN uint32_t shmemi_block_index(void)
+{
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+
+SHMEMI_FN uint32_t shmemi_grid_blocks(void)
+{
+    return gridDim.x * gridDim.y * gridDim.z;
+}
+
+SHMEMI_FN uint32_t shmemi_active_mask(void)
+{
+    return __activemask();
+}
+
+SHMEMI_FN void shmemi_warp_sync(uint32_t mask)
+{
+    __syncwarp(mask);
+}
+
+SHMEMI_FN void shmemi_block_sync(void)
+{
+    __syncthreads();
+}
+
+SHMEMI_FN uint32_t shmemi_ballot(uint32_t mask, int pred)
+{
+    return __ballot_sync(mask, pred);
+}
+
+SHMEMI_FN uint64_t shmemi_shfl64(uint32_t mask, uint64_t v, uint32_t src_lane)
+{
+    return __shfl_sync(mask, (unsigned long long)v, (int)src_lane);
+}
+
+SHMEMI_FN uint32_t shmemi_match_any64(uint32_t mask, uint64_t v)
+{
+    return __match_any_sync(mask, (unsigned long long)v);
+}
+
+SHMEMI_FN int shmemi_on_device(void)
+{
+    return 1;
+}
+
+SHMEMI_FN uint64_t shmemi_now_ns(void)
+{
+    uint64_t ns;
+
+    __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+SHMEMI_FN void shmemi_nanosleep(uint32_t ns)
+{
+    __nanosleep(ns);
+}
+
+#define SHMEMI_SHARED(type, name, n) \
+    __shared__ type name##_shared[n]; \
+    type *const name = name##_shared
+
+#else
+
+#if defined(SHMEMI_SIMT)
+
+/* What tests/simt supplies. A thread that is no lane of the executor sees itself as a block of one. */
+struct shmemi_simt_place {
+    uint32_t thread, threads, block, blocks;
+    int device;
+};
+enum shmemi_simt_call { SHMEMI_SIMT_ACTIVE, SHMEMI_SIMT_SYNC, SHMEMI_SIMT_BALLOT, SHMEMI_SIMT_SHFL, SHMEMI_SIMT_MATCH };
+const struct shmemi_simt_place *shmemi_simt_place(void);
+uint64_t shmemi_simt_warp(enum shmemi_simt_call call, uint32_t mask, uint64_t v, uint32_t src_lane);
+void shmemi_simt_block_sync(void);
+void *shmemi_simt_shared(const void *site, size_t bytes, void *own);
+
+#define SHMEMI_PLACE(field, host) (shmemi_simt_place()->field)
+#define SHMEMI_WARP(call, mask, v, src, host) shmemi_simt_warp(SHMEMI_SIMT_##call, (mask), (v), (src))
+#define SHMEMI_SHARED(type, name, n) \
+    static const char name##_site; \
+    type name##_own[n]; \
+    type *const name = (type *)shmemi_simt_shared(&name##_site, sizeof name##_own, name##_own)
+
+#else
+
+#define SHMEMI_PLACE(field, host) (host)
+#define SHMEMI_WARP(call, mask, v, src, host) ((void)(mask), (void)(v), (void)(src), (host))
+#define SHMEMI_SHARED(type, name, n) \
+    type name##_own[n]; \
+    type *const name = name##_own
+
+#endif
+
+SHMEMI_FN uint32_t shmemi_lane(void)
+{
+    return SHMEMI_PLACE(thread, 0u) % 32;
+}
+
+SHMEMI_FN uint32_t shmemi_thread_in_block(void)
+{
+    return SHMEMI_PLACE(thread, 0u);
+}
+
+SHMEMI_FN uint32_t shmemi_block_threads(void)
+{
+    return SHMEMI_PLACE(threads, 1u);
+}
+
+SHMEMI_FN uint32_t shmemi_block_index(void)
+{
+    return SHMEMI_PLACE(block, 0u);
+}
+
+SHMEMI_FN uint32_t shmemi_grid_blocks(void)
+{
+    return SHMEMI_PLACE(blocks, 1u);
+}
+
+SHMEMI_FN uint32_t shmemi_active_mask(void)
+{
+    return (uint32_t)SHMEMI_WARP(ACTIVE, 0, 0, 0, 1u);
+}
+
+SHMEMI_FN void shmemi_warp_sync(uint32_t mask)
+{
+    (void)SHMEMI_WARP(SYNC, mask, 0, 0, 0u);
+}
+
+SHMEMI_FN void shmemi_block_sync(void)
+{
+#if defined(SHMEMI_SIMT)
+    shmemi_simt_block_sync();
+#endif
+}
+
+SHMEMI_FN uint32_t shmemi_ballot(uint32_t mask, int pred)
+{
+    return (uint32_t)SHMEMI_WARP(BALLOT, mask, pred != 0, 0, pred != 0 ? 1u : 0u);
+}
+
+SHMEMI_FN uint64_t shmemi_shfl64(uint32_t mask, uint64_t v, uint32_t src_lane)
+{
+    return SHMEMI_WARP(SHFL, mask, v, src_lane, v);
+}
+
+SHMEMI_FN uint32_t shmemi_match_any64(uint32_t mask, uint64_t v)
+{
+    return (uint32_t)SHMEMI_WARP(MATCH, mask, v, 0, 1u);
+}
+
+SHMEMI_FN int shmemi_on_device(void)
+{
+    return SHMEMI_PLACE(device, 0);
+}
+
+SHMEMI_FN uint64_t shmemi_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+SHMEMI_FN void shmemi_nanosleep(uint32_t ns)
+{
+#if defined(SHMEMI_SIMT)
+    (void)ns;
+    shmemi_simt_pause();
+#else
+    struct timespec t = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+    nanosleep(&t, NULL);
+#endif
+}
+
+#endif
+
+/* The lanes that exist in this warp. */
+SHMEMI_FN uint32_t shmemi_warp_mask(void)
+{
+    uint32_t left = shmemi_block_threads() - shmemi_thread_in_block() / 32 * 32;
+
+    return left >= 32 ? 0xffffffffu : (1u << left) - 1;
+}
+
+/* For loops that wait for another thread: spins counts from 0.  A CPU gives its time slice away after a while. */
+SHMEMI_FN void shmemi_backoff(uint32_t *spins)
+{
+#if defined(__CUDA_ARCH__) || defined(SHMEMI_SIMT)
+    ++*spins;
+    SHMEMI_PAUSE();
+#else
+    if (++*spins % 64)
+        SHMEMI_PAUSE();
+    else
+        sched_yield();
+#endif
+}
 
 #endif
