@@ -69,7 +69,7 @@ row() { # NAME
         FILENAME ~ /sq_private/ { unit = $1 - base[1]; next }
         { printf "%-12s %12.1f %8.1f %8.1f %8.2f %8.2f %8.2f %8.2f", name, ($1 - base[1]) / 256, ($2 - base[2]) / 256,
             ($3 - base[3]) / 256, $4 / 256, $5 / 256, $6 / 256, $7 / 256
-          printf unit > 0 ? " %8.2f\n" : "\n", ($1 - base[1]) / unit }' \
+          printf " %8.2f\n", ($1 - base[1]) / unit }' \
         "$out/nothing.sum" "$out/sq_private.sum" <(cat "$out/$1.sum")
 }
 
