@@ -49,14 +49,18 @@ SHMEMI_AMO_WORD(32)
 SHMEMI_AMO_WORD(64)
 #undef SHMEMI_AMO_WORD
 
-/* size is 4 or 8; operand NULL only for FETCH, cond only used by CSWAP, old_out NULL for the non-fetching forms. */
+/* nbi: old_out need not be written before quiet.  size is 4 or 8; operand NULL only for FETCH, cond only used by CSWAP, old_out NULL for the non-fetching forms. */
 SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest, const void *operand,
-                              const void *cond, void *old_out, size_t size, int pe, const char *call)
+                              const void *cond, void *old_out, size_t size, int pe, bool nbi, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
-    void *word = shmemi_remote(dest, size, world, call);
+    void *word;
 
     shmemi_check_aligned(dest, size, call);
+    if (shmemi_unlikely(!shmemi_reach_amo(dest, size, world, call, &word))) {
+        shmemi_net_amo(ctx, op, dest, operand, cond, old_out, size, world, nbi, call);
+        return;
+    }
     if (size == 4)
         shmemi_amo_apply32(op, (uint32_t *)word, operand, cond, old_out);
     else

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "exit.h"
 #include "init.h"
+#include "net.h"
 #include "team.h"
 
 #include <string.h>
@@ -97,7 +98,7 @@ SHMEMI_API(void, shmem_info_get_name, (char *name))
 SHMEMI_API(int, shmem_pe_accessible, (int pe))
 {
     shmemi_check_init("shmem_pe_accessible");
-    return (unsigned)pe < (unsigned)shmemi.n_pes && shmemi.peers[pe].heap != 0;
+    return (unsigned)pe < (unsigned)shmemi.n_pes && (shmemi.peers[pe].heap != 0 || shmemi_net.up);
 }
 
 /* The peer's mapping of a symmetric address, or NULL. */
@@ -123,7 +124,7 @@ static void *peer_address(const void *addr, int pe)
 SHMEMI_API(int, shmem_addr_accessible, (const void *addr, int pe))
 {
     shmemi_check_init("shmem_addr_accessible");
-    return peer_address(addr, pe) != NULL;
+    return peer_address(addr, pe) != NULL || shmemi_net_reaches(addr, pe);
 }
 
 SHMEMI_API(void *, shmem_ptr, (const void *dest, int pe))

@@ -48,10 +48,11 @@ SHMEMI_INLINE void shmemi_check_pe(const char *call, int pe)
 }
 
 /*
- * Where `len` bytes at this PE's symmetric address `addr` lie on world PE `pe`, as an
- * address that this PE can load and store.  Ends the job on bad arguments.
+ * Where `len` bytes at this PE's symmetric address `addr` lie on world PE `pe`, as an address that this PE can load and
+ * store.  False where load and store do not lead there: then a NIC may (net.h).  Ends the job on bad arguments.
  */
-SHMEMI_INLINE void *shmemi_remote(const void *addr, size_t len, int pe, const char *call)
+SHMEMI_INLINE bool shmemi_reach_in(const struct shmemi_peer *peers, const void *addr, size_t len, int pe,
+                                   const char *call, void **out)
 {
     uintptr_t off = (uintptr_t)addr - shmemi.heap_base;
     uintptr_t base;
@@ -62,16 +63,38 @@ SHMEMI_INLINE void *shmemi_remote(const void *addr, size_t len, int pe, const ch
             shmemi_bad_range(call, addr, len, pe);
         if (shmemi_unlikely(shmemi.check_blocks))
             shmemi_check_block(call, addr, len, pe);
-        base = shmemi.peers[pe].heap;
+        base = peers[pe].heap;
     } else {
         off = (uintptr_t)addr - shmemi.data_base;
         if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off))
             shmemi_bad_range(call, addr, len, pe);
-        base = shmemi.peers[pe].data;
+        base = peers[pe].data;
     }
     if (shmemi_unlikely(base == 0))
+        return false;
+    *out = (void *)(base + off);
+    return true;
+}
+
+SHMEMI_INLINE bool shmemi_reach(const void *addr, size_t len, int pe, const char *call, void **out)
+{
+    return shmemi_reach_in(shmemi.peers, addr, len, pe, call, out);
+}
+
+/* For atomics: false for every PE in a job where the NICs do them all. */
+SHMEMI_INLINE bool shmemi_reach_amo(const void *addr, size_t len, int pe, const char *call, void **out)
+{
+    return shmemi_reach_in(shmemi.amo_peers, addr, len, pe, call, out);
+}
+
+/* For who has made sure that load and store lead there. */
+SHMEMI_INLINE void *shmemi_remote(const void *addr, size_t len, int pe, const char *call)
+{
+    void *there;
+
+    if (shmemi_unlikely(!shmemi_reach(addr, len, pe, call, &there)))
         shmemi_not_reachable(call, addr, pe);
-    return (void *)(base + off);
+    return there;
 }
 
 #endif

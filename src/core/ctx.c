@@ -2,11 +2,12 @@
 /*
  * ctx.c - contexts: create, destroy, look up (specification 1.6, section 9.5), and sessions on them (9.13).
  *
- * On load/store paths a context has no queue of its own; it carries its team, for the PE numbers of its calls, and
- * its options.  Lookups take no lock: a slot's pointer is published once and its record is never freed before finalize.
+ * A context carries its team, for the PE numbers of its calls, its options, and queues to PEs of other nodes once it
+ * has used them; where load and store lead it needs none.  Lookups take no lock: a slot's pointer is published once and its record is never freed before finalize.
  */
 #include "ctx.h"
 
+#include "net.h"
 #include "rma.h"
 #include "team.h"
 
@@ -25,6 +26,7 @@ struct ctx {
     long session_options;
     bool in_session;
     shmem_ctx_session_config_t session;
+    struct shmemi_net_ctx *net; /* stays with the slot */
 };
 
 static struct ctx **table; /* slot 0 is the default context */
@@ -72,6 +74,14 @@ void shmemi_ctx_check(shmem_ctx_t ctx, const char *call)
     find(ctx, call);
 }
 
+struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const char *call)
+{
+    struct ctx *c = find(ctx, call);
+
+    *options_out = c->options;
+    return &c->net;
+}
+
 /* A dead slot, or a new one; -1 when all are live.  Caller holds the lock. */
 static int new_slot(void)
 {
@@ -109,6 +119,8 @@ static int create(const struct shmemi_team *t, shmem_team_t team, long options, 
         c->options = options;
         c->team = team;
         c->in_session = false;
+        if (c->net)
+            shmemi_net_ctx_reuse(c->net, options);
         SHMEMI_ST_REL(&c->generation, c->generation + 1);
         *out = handle_of(slot);
     }

@@ -25,6 +25,10 @@ SHMEMI_INLINE int shmemi_ctx_world_pe(shmem_ctx_t ctx, int pe, const char *call)
     return shmemi_ctx_lookup_pe(ctx, pe, call);
 }
 
+/* Where a context other than the default one keeps its queues (net_queue.h), NULL at first; and its options. */
+struct shmemi_net_ctx;
+struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const char *call);
+
 int shmemi_ctxs_init(void);
 void shmemi_ctxs_fini(void);
 /* Destroys the contexts of a team that goes away. */

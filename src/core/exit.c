@@ -13,6 +13,7 @@
 #include "check.h"
 #include "init.h"
 #include "log.h"
+#include "net.h"
 #include "state.h"
 #include "team.h"
 #include "wait.h"
@@ -31,6 +32,7 @@
 #define STEP_MS 2
 #define LEAVE_MS 250  /* for the other PEs of the node to flush and say so */
 #define FLUSH_S 2     /* for a PE that computes, to flush, where it must end by itself */
+#define FAR_LOOK_MS 100 /* between looks whether another node ends the job */
 #define KILL_MS 5000  /* for the launcher to end a PE that has flushed */
 
 static struct {
@@ -81,8 +83,8 @@ static bool others_have_left(void)
     return true;
 }
 
-/* Marks the node as ending and wakes its sleepers.  False: another PE was first. */
-static bool announce_end(int code)
+/* Marks the node as ending, as `pe` wants it, and wakes its sleepers.  False: another PE was first. */
+static bool announce_end(int pe, int code)
 {
     uint32_t no = 0;
 
@@ -91,7 +93,7 @@ static bool announce_end(int code)
     if (!__atomic_compare_exchange_n(&shmemi.node->ending, &no, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
     shmemi.node->exit_code = code;
-    shmemi.node->ending_pe = shmemi.my_pe;
+    shmemi.node->ending_pe = pe;
     SHMEMI_ST_REL(&shmemi.node->ending, 2u); /* pairs with the acquire in shmemi_exit_if_ending */
     syscall(SYS_futex, &shmemi.node->ending, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); /* the listeners */
     for (int i = 0; i < shmemi.n_local; i++)
@@ -120,7 +122,7 @@ void shmemi_end_job(int code)
     flush_stdout();
     if (shmemi_exit_is_child())
         _exit(code); /* a forked child speaks for nobody but itself */
-    announce_end(code);
+    announce_end(shmemi.my_pe, code);
     tell_launcher(code);
 }
 
@@ -169,10 +171,21 @@ SHMEMI_NORETURN static void leave(int code)
 
 SHMEMI_NORETURN static void end_globally(int code);
 
+/* A PE of another node has told this node's first PE that it ends the job: whoever sees it passes it on. */
+static void take_far_end(void)
+{
+    uint64_t end = SHMEMI_LD_ACQ(&shmemi.peers[shmemi.local_pes[0]].ctl->far_end);
+
+    if (end)
+        announce_end((int)(end >> 32 & 0x7fffffff), (int)(uint32_t)end);
+}
+
 void shmemi_exit_if_ending(void)
 {
     if (shmemi_exit_in_handlers())
         end_globally(global_code()); /* a handler that waits for PEs which know nothing of the end would wait for ever */
+    if (shmemi.node && shmemi_net.up)
+        take_far_end();
     if (shmemi.node && SHMEMI_LD_ACQ(&shmemi.node->ending) == 2u && shmemi.node->ending_pe != shmemi.my_pe)
         leave(shmemi.node->exit_code);
 }
@@ -203,9 +216,12 @@ static void *listen_for_end(void *arg)
 
     (void)arg;
     while (!SHMEMI_LD_ACQ(&listener.stop)) {
-        struct timespec t = { .tv_sec = 1 };
-        uint32_t seen = SHMEMI_LD_ACQ(&shmemi.node->ending);
+        struct timespec t = { .tv_sec = shmemi_net.up ? 0 : 1, .tv_nsec = shmemi_net.up ? FAR_LOOK_MS * 1000000 : 0 };
+        uint32_t seen;
 
+        if (shmemi_net.up)
+            take_far_end();
+        seen = SHMEMI_LD_ACQ(&shmemi.node->ending);
         if (seen == 2u && shmemi.node->ending_pe != shmemi.my_pe && shmemi.node->exit_code == 0)
             pthread_create(&killer, NULL, flush_no_longer, NULL);
         shmemi_exit_if_ending();
@@ -241,8 +257,10 @@ void shmemi_exit_unwatch(void)
 /* Last step of shmem_global_exit, after the program's own exit handlers. */
 SHMEMI_NORETURN static void end_globally(int code)
 {
-    bool first = announce_end(code);
+    bool first = announce_end(shmemi.my_pe, code);
 
+    if (first)
+        shmemi_net_tell_end(code, code == 0 && shmemi.boot.leave_on_zero);
     flush_all();
     if (first)
         for (int ms = 0; ms < LEAVE_MS && shmemi.peers && !others_have_left(); ms += STEP_MS)
@@ -267,6 +285,7 @@ static void at_exit(int status, void *arg)
         return;
     }
     SHMEMI_ST_REL(&shmemi.my_ctl->phase, SHMEMI_PE_EXITED);
+    shmemi_net_tell_left();
     /* A launcher takes a silent exit for a crash; with status 0 the program surely means no harm. */
     if (status == 0)
         shmemi.boot.ops->close(&shmemi.boot);

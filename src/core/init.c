@@ -17,6 +17,7 @@
 #include "exit.h"
 #include "heap.h"
 #include "log.h"
+#include "net.h"
 #include "node.h"
 #include "rma.h"
 #include "team.h"
@@ -38,6 +39,7 @@ static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shmemi_shm shm = { .fd = -1 };
 static struct shmemi_card *cards; /* only during init */
 static struct shmemi_shm_door door = { .fd = -1 };
+static unsigned char job_secret[16]; /* PE 0's card has it */
 
 static int boot_up(void)
 {
@@ -156,11 +158,13 @@ static int peers_up(void)
         if (shmemi_same_data(&cards[pe], &cards[shmemi.boot.pe]))
             p->data = (uintptr_t)slice_of(i) + shm.off_data;
     }
+    shmemi.amo_peers = shmemi.peers;
     shmemi.node = (struct shmemi_node_hdr *)shm.base;
     shmemi.heap_base = shmemi.peers[shmemi.boot.pe].heap;
     ctl = shmemi.my_ctl = shmemi.peers[shmemi.boot.pe].ctl;
     ctl->pid = cards[shmemi.boot.pe].pid;
     ctl->pid_ns = cards[shmemi.boot.pe].pid_ns;
+    memcpy(job_secret, cards[0].secret, sizeof job_secret);
     free(cards);
     cards = NULL;
     SHMEMI_ST_REL(&ctl->phase, SHMEMI_PE_RUNNING);
@@ -170,7 +174,7 @@ static int peers_up(void)
 static void peers_down(void)
 {
     free(shmemi.peers);
-    shmemi.peers = NULL;
+    shmemi.peers = shmemi.amo_peers = NULL;
     shmemi.my_ctl = NULL;
     shmemi.node = NULL;
     shmemi.heap_base = 0;
@@ -218,6 +222,14 @@ static void go_down(void)
     shmemi.my_pe = -1;
 }
 
+static int net_up(void)
+{
+    struct shmemi_net_start start = { .slice = slice_of(shmemi.my_local), .slice_len = shm.slice };
+
+    memcpy(start.secret, job_secret, sizeof start.secret);
+    return shmemi_net_init(&start);
+}
+
 static const struct stage {
     const char *name;
     int (*up)(void);
@@ -229,6 +241,7 @@ static const struct stage {
     { "peers", peers_up, peers_down },
     { "static data", data_up, data_down },
     { "go", go_up, go_down },
+    { "network", net_up, shmemi_net_fini },
     { "heap", shmemi_heap_init, shmemi_heap_fini },
     { "teams", shmemi_teams_init, shmemi_teams_fini },
     { "contexts", shmemi_ctxs_init, shmemi_ctxs_fini },
@@ -277,15 +290,16 @@ int shmemi_init(int thread_level, const char *call)
     pthread_mutex_lock(&init_lock);
     if (shmemi.init_count == 0) {
         rc = shmemi_env_parse();
+        shmemi.thread_level = thread_level; /* queues are opened for it */
         if (!rc)
             rc = run_up();
         if (!rc) {
-            shmemi.thread_level = thread_level;
             greet();
             shmemi_barrier_all(call);
         }
     } else if (thread_level > shmemi.thread_level) {
         shmemi.thread_level = thread_level; /* every level is supported */
+        shmemi_net_level_raised();
     }
     if (!rc)
         shmemi.init_count++;
@@ -303,6 +317,8 @@ void shmemi_finalize(const char *call)
         return;
     }
     pthread_mutex_lock(&init_lock);
+    if (shmemi_net.up)
+        shmemi_net_quiet_all(call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_barrier_all(call);
     if (--shmemi.init_count == 0) {

@@ -65,6 +65,11 @@ void shmemi_log_write(enum shmemi_log_level level, const char *component, const 
     va_end(ap);
 }
 
+void shmemi_log_vwrite(enum shmemi_log_level level, const char *component, const char *fmt, va_list ap)
+{
+    emit(level, component, fmt, ap);
+}
+
 int shmemi_downgrade(const char *component, const char *fmt, ...)
 {
     enum shmemi_log_level level = shmemi_env.strict ? SHMEMI_LOG_ERR : SHMEMI_LOG_WARN;

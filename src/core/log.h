@@ -12,6 +12,8 @@
 
 #include "compiler.h"
 
+#include <stdarg.h>
+
 enum shmemi_log_level {
     SHMEMI_LOG_ERR,
     SHMEMI_LOG_WARN, /* default */
@@ -25,6 +27,9 @@ extern int shmemi_log_threshold;
 /* Writes one line to stderr with a single write(2); safe from any thread. */
 void shmemi_log_write(enum shmemi_log_level level, const char *component, const char *fmt, ...)
     SHMEMI_PRINTF(3, 4);
+
+void shmemi_log_vwrite(enum shmemi_log_level level, const char *component, const char *fmt, va_list ap)
+    SHMEMI_PRINTF(3, 0);
 
 /* Unit tests replace the sink to see, or fail on, what is logged.  NULL restores stderr. */
 void shmemi_log_set_sink(void (*sink)(enum shmemi_log_level level, const char *line));

@@ -36,31 +36,59 @@ struct shmemi_net {
     struct shmemi_nic *nic;
     const struct shmemi_nic_module *module;
     struct shmemi_net_peer *peers; /* by world PE */
+    struct shmemi_nic_key key;     /* of this PE's slice */
+    size_t message_max;            /* bytes of one work request */
+    unsigned spin;                 /* polls of a wait before it yields */
 };
 
 extern struct shmemi_net shmemi_net;
 
-/* Init stages: the card exchange needs the memory, so this is a second allgather, made only when the job spans nodes. */
-int shmemi_net_init(void);
+/* What init knows. */
+struct shmemi_net_start {
+    void *slice; /* this PE's memory */
+    size_t slice_len;
+    unsigned char secret[16]; /* the job's */
+};
+
+/* Init stage: the card exchange needs the memory, so this is a second allgather, made only when the job spans nodes. */
+int shmemi_net_init(const struct shmemi_net_start *start);
 void shmemi_net_fini(void);
+
+/* Does the NIC lead to this symmetric address at `pe`, which may be any number?  A question, so no error. */
+bool shmemi_net_reaches(const void *addr, int pe);
 
 /* ---- user operations, on a context ---- */
 
 /* Returns when source may be reused (nbi: at the next quiet).  `dest`: own address of the symmetric object. */
 void shmemi_net_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call);
+/* The one element of shmem_p. */
+void shmemi_net_p(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int pe, const char *call);
 void shmemi_net_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call);
 void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                            uint64_t signal, int sig_op, int pe, bool nbi, const char *call);
+/* `n` blocks of `block` bytes (neither is 0); strides in bytes. */
+void shmemi_net_put_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void *source, size_t sst, size_t n,
+                            size_t block, int pe, const char *call);
+void shmemi_net_get_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void *source, size_t sst, size_t n,
+                            size_t block, int pe, const char *call);
 /* op: enum shmemi_amo_op of amo.h; old_out NULL for the non-fetching forms. */
 void shmemi_net_amo(shmem_ctx_t ctx, int op, void *dest, const void *operand, const void *cond, void *old_out,
                     size_t size, int pe, bool nbi, const char *call);
 /* Completes everything that this PE has issued on ctx over the NIC; polls only the queues that are dirty. */
 void shmemi_net_quiet(shmem_ctx_t ctx, const char *call);
+void shmemi_net_quiet_pe(shmem_ctx_t ctx, int pe, const char *call);
 /* Every context of this PE. */
 void shmemi_net_quiet_all(const char *call);
+/* Before stores to PEs of the node that must not overtake what the NIC does there (atomics); free otherwise. */
+void shmemi_net_fence(shmem_ctx_t ctx, const char *call);
+/* Rings the doorbells that non-blocking operations have left to later: before a wait. */
+void shmemi_net_progress(const char *call);
 
-/* A context's queues. */
+/* A context's queues: it goes; its slot's next context takes them on; threads may share the default one from now on. */
+struct shmemi_net_ctx;
 void shmemi_net_ctx_gone(shmem_ctx_t ctx);
+void shmemi_net_ctx_reuse(struct shmemi_net_ctx *c, long options);
+void shmemi_net_level_raised(void);
 
 /* ---- for the core's own protocols: team blocks and control words of a PE that load/store does not reach ---- */
 
@@ -72,8 +100,18 @@ void shmemi_net_block_write(int pe, const void *mine, const void *src, size_t le
 /* Reads a team block or control word of `pe`; blocks. */
 void shmemi_net_block_read(int pe, const void *mine, void *dst, size_t len, const char *call);
 
+/* Adds to such a word, at any PE: ordered like a write, and atomic with other PEs' adds.  Returns at once. */
+void shmemi_net_block_add(int pe, const uint64_t *mine, uint64_t value, const char *call);
+
 /* A wait takes long: asks `pe` (or, with -1, one connected peer a call in turn) whether it is alive, by an empty
  * write; a peer that is gone ends the job once the NIC has given up on it.  Never blocks. */
 void shmemi_net_probe(int pe, const char *call);
+
+/* This PE leaves without finalize, or ends the job: tells the connected PEs, or one PE of each node, which with `connect`
+ * need not be connected yet.  Takes no more than a moment, whatever has become of them. */
+void shmemi_net_tell_left(void);
+void shmemi_net_tell_end(int code, bool connect);
+/* `pe` has said that it leaves without finalize: ends the job with that message. */
+void shmemi_net_check_left(int pe, const char *call);
 
 #endif

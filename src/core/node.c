@@ -160,19 +160,6 @@ static int check_executables(const struct shmemi_card *cards)
     return 0;
 }
 
-/* Until a network transport is there, a PE of another node is an error and not a hang later. */
-static int check_reach(const struct shmemi_card *cards)
-{
-    for (int pe = 0; pe < shmemi.boot.n_pes; pe++) {
-        if (!strcmp(cards[pe].node, cards[shmemi.boot.pe].node))
-            continue;
-        shmemi_err("node", "PE %d is on node \"%s\" and PE %d on node \"%s\": this build reaches only PEs of its own node",
-                   shmemi.boot.pe, cards[shmemi.boot.pe].node, pe, cards[pe].node);
-        return -EHOSTUNREACH;
-    }
-    return 0;
-}
-
 int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_out)
 {
     struct shmemi_card *cards = calloc((size_t)shmemi.boot.n_pes, sizeof *cards);
@@ -186,8 +173,6 @@ int shmemi_node_discover(struct shmemi_card *mine, struct shmemi_card **cards_ou
         rc = shmemi.boot.ops->allgather(&shmemi.boot, mine, sizeof *mine, cards, timeout_s);
     if (!rc)
         rc = check_cards(cards);
-    if (!rc)
-        rc = check_reach(cards);
     if (!rc)
         rc = find_nodes(cards);
     if (!rc)

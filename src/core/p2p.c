@@ -7,6 +7,7 @@
 #include "p2p.h"
 
 #include "log.h"
+#include "net.h"
 #include "wait.h"
 
 #include <stdio.h>
@@ -106,8 +107,13 @@ uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, con
 
 int shmemi_test(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)
 {
+    bool yes;
+
     check_args(ivar, width(kind), width(kind), cmp, call);
-    return holds(load_key(kind, ivar), cmp, load_key(kind, value));
+    yes = holds(load_key(kind, ivar), cmp, load_key(kind, value));
+    if (shmemi_unlikely(!yes && shmemi_net.up))
+        shmemi_net_progress(call); /* the caller may go on testing until what it has sent is answered */
+    return yes;
 }
 
 /* One pass over a set. */
@@ -212,6 +218,8 @@ size_t shmemi_test_set(enum shmemi_set set, enum shmemi_kind kind, const void *i
     struct set s = make_set(set, kind, ivars, nelems, indices, status, cmp, values, vector, call);
     struct pass p = look(&s);
 
+    if (shmemi_unlikely(shmemi_net.up && !satisfied(set, &p)))
+        shmemi_net_progress(call);
     if (set == SHMEMI_ALL)
         return satisfied(set, &p);
     return set == SHMEMI_ANY ? p.first : p.hits;

@@ -9,6 +9,7 @@
 #include "rma.h"
 
 #include "log.h"
+#include "net.h"
 
 #define ALIGNED(a, b, n) ((((uintptr_t)(a) | (uintptr_t)(b)) & ((n) - 1)) == 0)
 
@@ -26,37 +27,57 @@ SHMEMI_INLINE void copy(void *to, const void *from, size_t len)
         memmove(to, from, len);
 }
 
-void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *there;
 
     if (shmemi_unlikely(len == 0)) {
         shmemi_check_pe(call, world);
         return;
     }
-    copy(shmemi_remote(dest, len, world, call), source, len);
+    if (shmemi_unlikely(!shmemi_reach(dest, len, world, call, &there))) {
+        shmemi_net_put(ctx, dest, source, len, world, nbi, call);
+        return;
+    }
+    copy(there, source, len);
     shmemi_wake_peer(shmemi.peers[world].ctl);
 }
 
-void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    int world = shmemi_ctx_world_pe(ctx, pe, call);
-
-    if (shmemi_unlikely(len == 0)) {
-        shmemi_check_pe(call, world);
-        return;
-    }
-    copy(dest, shmemi_remote(source, len, world, call), len);
+    put(ctx, dest, source, len, pe, false, call);
 }
 
 void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    shmemi_put(ctx, dest, source, len, pe, call);
+    put(ctx, dest, source, len, pe, true, call);
+}
+
+SHMEMI_INLINE void get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *there;
+
+    if (shmemi_unlikely(len == 0)) {
+        shmemi_check_pe(call, world);
+        return;
+    }
+    if (shmemi_unlikely(!shmemi_reach(source, len, world, call, &there))) {
+        shmemi_net_get(ctx, dest, source, len, world, nbi, call);
+        return;
+    }
+    copy(dest, there, len);
+}
+
+void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    get(ctx, dest, source, len, pe, false, call);
 }
 
 void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    shmemi_get(ctx, dest, source, len, pe, call);
+    get(ctx, dest, source, len, pe, true, call);
 }
 
 /* Bytes from the first to the last element of `n` blocks of `block` bytes every `stride` bytes. */
@@ -106,16 +127,19 @@ static void strided(shmem_ctx_t ctx, bool put, void *dest, const void *source, s
                     size_t block, int pe, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *there;
 
     if (n == 0 || block == 0) {
         shmemi_check_pe(call, world);
-        return;
-    }
-    if (put) {
-        copy_strided(shmemi_remote(dest, span(call, n, dst, block), world, call), dst, source, sst, n, block);
+    } else if (put && !shmemi_reach(dest, span(call, n, dst, block), world, call, &there)) {
+        shmemi_net_put_strided(ctx, dest, dst, source, sst, n, block, world, call);
+    } else if (put) {
+        copy_strided(there, dst, source, sst, n, block);
         shmemi_wake_peer(shmemi.peers[world].ctl);
+    } else if (!shmemi_reach(source, span(call, n, sst, block), world, call, &there)) {
+        shmemi_net_get_strided(ctx, dest, dst, source, sst, n, block, world, call);
     } else {
-        copy_strided(dest, dst, shmemi_remote(source, span(call, n, sst, block), world, call), sst, n, block);
+        copy_strided(dest, dst, there, sst, n, block);
     }
 }
 
@@ -156,23 +180,37 @@ void shmemi_ibget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst
     strided_elements(ctx, false, dest, source, dst, sst, bsize, nblocks, elem, pe, call);
 }
 
+static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr, uint64_t signal,
+                       int sig_op, int pe, bool nbi, const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *word, *there;
+    bool near = shmemi_reach(sig_addr, sizeof(uint64_t), world, call, &word);
+
+    shmemi_check_aligned(sig_addr, sizeof(uint64_t), call);
+    if (shmemi_unlikely(sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))
+        shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
+    if (!near) {
+        if (len)
+            (void)shmemi_reach(dest, len, world, call, &there); /* its checks */
+        shmemi_net_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
+        return;
+    }
+    if (len)
+        copy(shmemi_remote(dest, len, world, call), source, len);
+    shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
+}
+
 void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                        uint64_t signal, int sig_op, int pe, const char *call)
 {
-    int world = shmemi_ctx_world_pe(ctx, pe, call);
-    uint64_t *word = shmemi_remote(sig_addr, sizeof *word, world, call);
+    put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, pe, false, call);
+}
 
-    shmemi_check_aligned(sig_addr, sizeof *word, call);
-    if (len)
-        copy(shmemi_remote(dest, len, world, call), source, len);
-    /* Release: who sees the signal with acquire sees the data. */
-    if (sig_op == SHMEM_SIGNAL_SET)
-        SHMEMI_ST_REL(word, signal);
-    else if (sig_op == SHMEM_SIGNAL_ADD)
-        SHMEMI_ADD_ACQREL(word, signal);
-    else
-        shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
-    shmemi_wake_peer(shmemi.peers[world].ctl);
+void shmemi_put_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                           uint64_t signal, int sig_op, int pe, const char *call)
+{
+    put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, pe, true, call);
 }
 
 void shmemi_fence(shmem_ctx_t ctx, const char *call)
@@ -182,6 +220,8 @@ void shmemi_fence(shmem_ctx_t ctx, const char *call)
     else
         shmemi_check_init(call);
     SHMEMI_FENCE_ACQREL();
+    if (shmemi_unlikely(shmemi_net.nic_atomics))
+        shmemi_net_fence(ctx, call);
 }
 
 void shmemi_quiet(shmem_ctx_t ctx, const char *call)
@@ -190,6 +230,8 @@ void shmemi_quiet(shmem_ctx_t ctx, const char *call)
         shmemi_ctx_check(ctx, call);
     else
         shmemi_check_init(call);
+    if (shmemi_unlikely(shmemi_net.up))
+        shmemi_net_quiet(ctx, call);
     SHMEMI_FENCE_SC();
 }
 
@@ -220,9 +262,15 @@ static void pe_quiet(shmem_ctx_t ctx, const int *pes, size_t n, const char *call
 {
     if (n && !pes)
         shmemi_fatal(call, "target_pes is NULL although npes is %zu", n);
-    for (size_t i = 0; i < n; i++)
-        shmemi_check_pe(call, shmemi_ctx_world_pe(ctx, pes[i], call));
-    shmemi_quiet(ctx, call);
+    shmemi_check_init(call);
+    for (size_t i = 0; i < n; i++) {
+        int world = shmemi_ctx_world_pe(ctx, pes[i], call);
+
+        shmemi_check_pe(call, world);
+        if (shmemi_net.up)
+            shmemi_net_quiet_pe(ctx, world, call);
+    }
+    SHMEMI_FENCE_SC();
 }
 
 SHMEMI_API(void, shmem_pe_quiet, (const int *target_pes, size_t npes))

@@ -4,12 +4,13 @@
  *
  * `call` is the public name for messages.  Strides and block sizes are in
  * elements of `elem` bytes, as in the specification (1.6, section 9.5).
- * Blocking and non-blocking forms are the same on load/store paths.
+ * Blocking and non-blocking forms are the same where load and store lead; elsewhere net.h takes over.
  */
 #ifndef SHMEMI_RMA_H
 #define SHMEMI_RMA_H
 
 #include "ctx.h"
+#include "net.h"
 #include "wait.h"
 
 #include <string.h>
@@ -29,6 +30,39 @@ void shmemi_ibget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst
 /* sig_op: SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD.  The signal is seen after the data. */
 void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                        uint64_t signal, int sig_op, int pe, const char *call);
+void shmemi_put_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                           uint64_t signal, int sig_op, int pe, const char *call);
+
+/*
+ * In a job where the NICs do the atomics, ADD goes through this PE's own even to a peer that is near.  SET is a plain
+ * store there: SET and ADD of one signal at the same time are for the program to order.
+ */
+SHMEMI_INLINE void shmemi_signal_near(shmem_ctx_t ctx, uint64_t *word, uint64_t *sig_addr, uint64_t signal, int sig_op,
+                                      int world, const char *call)
+{
+    /* Release: who sees the signal with acquire sees the data. */
+    if (sig_op == SHMEM_SIGNAL_SET)
+        SHMEMI_ST_REL(word, signal);
+    else if (shmemi_unlikely(shmemi_net.nic_atomics))
+        shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, true, call);
+    else
+        SHMEMI_ADD_ACQREL(word, signal);
+    shmemi_wake_peer(shmemi.peers[world].ctl);
+}
+
+/* A signal without data; sig_op is right. */
+SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
+                                 const char *call)
+{
+    int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *word;
+
+    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof *sig_addr, world, call, &word)))
+        shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, true, call);
+    else
+        shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
+}
 
 /* One element of 1, 2, 4 or 8 bytes is one store that cannot tear; larger ones are copied. */
 SHMEMI_INLINE void shmemi_store_elem(void *to, const void *from, size_t size)
@@ -45,16 +79,26 @@ SHMEMI_INLINE void shmemi_store_elem(void *to, const void *from, size_t size)
 SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int pe, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *there;
 
-    shmemi_store_elem(shmemi_remote(dest, size, world, call), value, size);
+    if (shmemi_unlikely(!shmemi_reach(dest, size, world, call, &there))) {
+        shmemi_net_p(ctx, dest, value, size, world, call);
+        return;
+    }
+    shmemi_store_elem(there, value, size);
     shmemi_wake_peer(shmemi.peers[world].ctl);
 }
 
 SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value_out, const void *source, size_t size, int pe, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
+    void *there;
 
-    shmemi_store_elem(value_out, shmemi_remote(source, size, world, call), size);
+    if (shmemi_unlikely(!shmemi_reach(source, size, world, call, &there))) {
+        shmemi_net_get(ctx, value_out, source, size, world, false, call);
+        return;
+    }
+    shmemi_store_elem(value_out, there, size);
 }
 
 void shmemi_fence(shmem_ctx_t ctx, const char *call);

@@ -32,7 +32,12 @@ struct shmemi_pe_ctl {
     int32_t pid;                           /* in the owner's pid namespace */
     uint64_t pid_ns;                       /* inode of that namespace: liveness checks need it equal */
     size_t alloc_size[2];                  /* sizes of the last two collective allocations (heap.c) */
+    /* Written by NICs of other nodes' PEs. */
+    SHMEMI_ALIGNED_LINE uint64_t far_end; /* 0, or SHMEMI_FAR_END of a PE that ends the job; the node's first PE's counts */
+    uint64_t far_left;                    /* 0, or the last PE that has left without finalize, plus 1 */
 };
+
+#define SHMEMI_FAR_END(pe, code) ((uint64_t)1 << 63 | (uint64_t)(uint32_t)(pe) << 32 | (uint32_t)(code))
 
 enum shmemi_pe_phase {
     SHMEMI_PE_STARTING, /* memory is zero at first */
@@ -61,6 +66,7 @@ struct shmemi_state {
     int n_pes; /* 0 unless initialised */
     int my_pe;
     struct shmemi_peer *peers;     /* n_pes of them, by world PE */
+    struct shmemi_peer *amo_peers; /* the same, or all zeroes where atomics go through the NIC (net.h) */
     uintptr_t heap_base;           /* own heap */
     size_t heap_len;
     uintptr_t data_base;           /* own .data/.bss, page rounded; len 0 when static data is not shared */

@@ -7,20 +7,20 @@
 /* The shapes: what a routine takes and which operation it is. */
 #define FETCHING(NAME, T, CALL, OP, PARAMS, OPERAND, COND) \
     SHMEMI_SHELLS(T, NAME##_##CALL, PARAMS, T old;         \
-                  shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, COND, &old, sizeof(T), pe, call); return old;)
+                  shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, COND, &old, sizeof(T), pe, false, call); return old;)
 #define SILENT(NAME, T, CALL, OP, PARAMS, OPERAND) \
     SHMEMI_SHELLS(void, NAME##_##CALL, PARAMS,     \
-                  shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, NULL, NULL, sizeof(T), pe, call);)
+                  shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, NULL, NULL, sizeof(T), pe, false, call);)
 #define LATER(NAME, T, CALL, OP, PARAMS, OPERAND, COND) \
     SHMEMI_SHELLS(void, NAME##_##CALL##_nbi, PARAMS,    \
-                  shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, COND, fetch, sizeof(T), pe, call);)
+                  shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, COND, fetch, sizeof(T), pe, true, call);)
 #define ONE(T) &(T){1}
 
 #define EXTENDED(NAME, T)                                                                          \
     SHMEMI_SHELLS(T, NAME##_atomic_fetch, (const T *source, int pe), T old;                        \
-                  shmemi_amo(ctx, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, &old, sizeof(T), pe, call); return old;) \
+                  shmemi_amo(ctx, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, &old, sizeof(T), pe, false, call); return old;) \
     SHMEMI_SHELLS(void, NAME##_atomic_fetch_nbi, (T *fetch, const T *source, int pe),              \
-                  shmemi_amo(ctx, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, fetch, sizeof(T), pe, call);) \
+                  shmemi_amo(ctx, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, fetch, sizeof(T), pe, true, call);) \
     SILENT(NAME, T, atomic_set, SET, (T *dest, T value, int pe), &value)                           \
     FETCHING(NAME, T, atomic_swap, SWAP, (T *dest, T value, int pe), &value, NULL)                 \
     LATER(NAME, T, atomic_swap, SWAP, (T *fetch, T *dest, T value, int pe), &value, NULL)
@@ -58,15 +58,15 @@ SHMEMI_TYPES_AMO_BIT(BITWISE)
 
 #define OLD_FETCHING(NAME, T, CALL, OP, PARAMS, OPERAND, COND)                     \
     SHMEMI_SHELL(T, NAME##_##CALL, PARAMS, T old;                                  \
-                 shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_##OP, dest, OPERAND, COND, &old, sizeof(T), pe, call); \
+                 shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_##OP, dest, OPERAND, COND, &old, sizeof(T), pe, false, call); \
                  return old;)
 #define OLD_SILENT(NAME, T, CALL, OP, PARAMS, OPERAND) \
     SHMEMI_SHELL(void, NAME##_##CALL, PARAMS,          \
-                 shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_##OP, dest, OPERAND, NULL, NULL, sizeof(T), pe, call);)
+                 shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_##OP, dest, OPERAND, NULL, NULL, sizeof(T), pe, false, call);)
 
 #define OLD_EXTENDED(NAME, T)                                                              \
     SHMEMI_SHELL(T, NAME##_fetch, (const T *source, int pe), T old;                        \
-                 shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, &old, sizeof(T), pe, call); \
+                 shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, &old, sizeof(T), pe, false, call); \
                  return old;)                                                              \
     OLD_SILENT(NAME, T, set, SET, (T *dest, T value, int pe), &value)                      \
     OLD_FETCHING(NAME, T, swap, SWAP, (T *dest, T value, int pe), &value, NULL)

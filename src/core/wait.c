@@ -5,6 +5,7 @@
 #include "env.h"
 #include "exit.h"
 #include "log.h"
+#include "net.h"
 
 #include <shmem.h>
 
@@ -25,6 +26,9 @@
 #define WOKEN_YIELD_NS (50000ull) /* of yielding after a wake for something else */
 #define NAP_NS (2 * MS)          /* longest sleep that a store outside the library can cost */
 #define LONG_NAP_NS (10 * MS)    /* the same for a PE that has slept for a second */
+#define NET_NAP_NS (MS / 10)     /* first nap where a NIC may be what brings the news; then a part of the time waited */
+#define NET_NAP_PART 16
+#define PROBE_NS (250 * MS)      /* between questions to other nodes whether they live */
 #define CHECK_NS (20 * MS)       /* between looks for a job that ends and for dead peers */
 #define EXITED_GRACE_NS (2000 * MS) /* before a wait for data suspects PEs that have exited */
 #define DEAD_GRACE_NS (2000 * MS) /* a launcher that ends the job itself is left this long to do so */
@@ -103,7 +107,7 @@ static void describe(const struct shmemi_waiter *w, char *buf, size_t len)
         snprintf(buf, len, "%s", w->what ? w->what : "a peer");
 }
 
-/* How many of the node's PEs have left through exit(), and one of them. */
+/* How many PEs are known to have left through exit(), and one of them. */
 static int count_exited(int *pe_out)
 {
     int n = 0;
@@ -115,6 +119,10 @@ static int count_exited(int *pe_out)
             *pe_out = pe;
             n++;
         }
+    }
+    if (SHMEMI_LD_ACQ(&shmemi.my_ctl->far_left)) { /* of those elsewhere one is known */
+        *pe_out = (int)SHMEMI_LD_ACQ(&shmemi.my_ctl->far_left) - 1;
+        n++;
     }
     return n;
 }
@@ -146,6 +154,8 @@ static void check_culprit(struct shmemi_waiter *w, uint64_t now)
 
     if (pe >= 0 && shmemi.peers[pe].ctl && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) == SHMEMI_PE_EXITED)
         shmemi_fatal(w->call, "waits for PE %d, which has exited without calling shmem_finalize", pe);
+    if (pe >= 0 && !shmemi.peers[pe].ctl)
+        shmemi_net_check_left(pe, w->call);
     if (!w->culprit)
         check_exited(w, now);
 }
@@ -190,11 +200,34 @@ static void announce(struct shmemi_waiter *w)
     w->announced = true;
 }
 
+static uint64_t nap_ns(const struct shmemi_waiter *w, uint64_t now)
+{
+    uint64_t waited = now - w->start_ns, part = waited / NET_NAP_PART;
+
+    if (!shmemi_net.up)
+        return waited > 1000 * MS ? LONG_NAP_NS : NAP_NS;
+    return part < NET_NAP_NS ? NET_NAP_NS : part < NAP_NS ? part : NAP_NS;
+}
+
+/* Asks the PE that is waited for, and in turns any other one: of several that are missing only the first is known. */
+static void probe(struct shmemi_waiter *w, uint64_t now)
+{
+    int pe = -1;
+
+    if (!shmemi_net.up || w->nic || now - w->probe_ns < PROBE_NS)
+        return;
+    w->probe_ns = now;
+    w->turn = !w->turn;
+    if (w->turn && w->culprit)
+        pe = w->culprit(w->arg);
+    shmemi_net_probe(pe >= 0 && !shmemi.peers[pe].ctl ? pe : -1, w->call);
+}
+
 static void nap(struct shmemi_waiter *w)
 {
     uint64_t now = now_ns();
 
-    if (futex_wait(&shmemi.my_ctl->wake_seq, w->seq, now - w->start_ns > 1000 * MS ? LONG_NAP_NS : NAP_NS)) {
+    if (futex_wait(&shmemi.my_ctl->wake_seq, w->seq, nap_ns(w, now))) {
         /* More stores are likely: stay awake a little, so that they need not wake. */
         w->sleeping = false;
         w->nap_from_ns = now_ns() + WOKEN_YIELD_NS;
@@ -205,13 +238,28 @@ static void nap(struct shmemi_waiter *w)
     w->check_ns = now;
     shmemi_exit_if_ending();
     check_peers(w, now);
+    probe(w, now);
     report(w, now);
+}
+
+/* Where a NIC may bring the news: the fast half leaves the spinning to this one, which first sends what is deferred. */
+static bool net_spin(struct shmemi_waiter *w)
+{
+    if (w->polls > shmemi_net.spin)
+        return false;
+    if (w->polls == 1 && !w->nic)
+        shmemi_net_progress(w->call);
+    w->polls++;
+    SHMEMI_PAUSE();
+    return true;
 }
 
 void shmemi_wait_slow(struct shmemi_waiter *w)
 {
+    if (shmemi_net.up && net_spin(w))
+        return;
     if (!w->start_ns) {
-        w->start_ns = w->report_ns = w->check_ns = now_ns();
+        w->start_ns = w->report_ns = w->check_ns = w->probe_ns = now_ns();
         w->nap_from_ns = w->start_ns + YIELD_NS;
     }
     if (!w->sleeping) {

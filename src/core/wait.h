@@ -16,7 +16,8 @@
  * PE that sleeps in a barrier wakes nobody; and since the waker clears the
  * bits, a stream to a PE that waits for data makes one system call a nap, not one a put.
  * Naps are timed, so a store that came by another way (a user's own store through
- * shmem_ptr) or that raced with falling asleep is seen 2 ms later at most.
+ * shmem_ptr) or that raced with falling asleep is seen 2 ms later at most.  NICs wake nobody: in a job that spans
+ * nodes naps begin with 0.1 ms and grow with the time waited.
  *
  * The slow path also looks for a job that is ending, for dead peers, and for the
  * hang report (MARROW_HANG_REPORT, MARROW_TIMEOUT).
@@ -38,12 +39,14 @@ struct shmemi_waiter {
     const void *arg;
     unsigned polls, yields;
     bool sync;      /* waits for sync lines, not for user data */
+    bool nic;       /* waits for this PE's own NIC, which gives up by itself */
+    bool turn;      /* whom to ask next: the PE waited for, or any */
     bool sleeping;  /* the time for yielding is over */
     bool exit_told; /* the warning about PEs that have exited is out */
     bool announced; /* in my_ctl->asleep, for the nap to come */
     uint32_t seq;   /* wake_seq before the last poll */
     uint64_t nap_from_ns; /* yields until then */
-    uint64_t start_ns, report_ns, check_ns, lost_ns;
+    uint64_t start_ns, report_ns, check_ns, lost_ns, probe_ns;
 };
 
 #define SHMEMI_WAITER(call_, what_) { .call = (call_), .what = (what_) }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net_post.c - one operation onto one queue, by whichever way that queue is posted to. */
+#include "net_queue.h"
+
+/* What all posts do afterwards. */
+SHMEMI_INLINE uint64_t posted(struct shmemi_net_queue *q, uint64_t ticket, int flags, const char *call)
+{
+    if (shmemi_unlikely((int64_t)ticket < 0))
+        shmemi_net_failed(q, call);
+    if (!(flags & SHMEMI_SQ_DEFER) && q->n_deferred)
+        SHMEMI_ST_RLX(&q->n_deferred, (uint8_t)0);
+    if (q->mode == SHMEMI_NET_VERBS) {
+        uint64_t last = SHMEMI_LD_RLX(&q->last);
+
+        while (last < ticket && !__atomic_compare_exchange_n(&q->last, &last, ticket, true, __ATOMIC_RELAXED,
+                                                             __ATOMIC_RELAXED))
+            ;
+    }
+    shmemi_net_mark(q);
+    return ticket;
+}
+
+#define SQ_CALL(q, fn, ...)                                                             \
+    ((q)->mode == SHMEMI_NET_PRIVATE ? fn(&(q)->nic.sq, SHMEMI_SQ_PRIVATE, __VA_ARGS__) \
+                                     : fn(&(q)->nic.sq, SHMEMI_SQ_SHARED, __VA_ARGS__))
+
+uint64_t shmemi_net_post_inline(struct shmemi_net_queue *q, uint64_t raddr, const void *data, uint32_t len, int flags,
+                                const char *call)
+{
+    uint64_t t;
+
+    if (q->mode == SHMEMI_NET_VERBS)
+        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, q->rkey, data, 0, len, flags);
+    else
+        t = SQ_CALL(q, shmemi_sq_write_inline, raddr, q->rkey_be, data, len, flags);
+    return posted(q, t, flags, call);
+}
+
+uint64_t shmemi_net_post_write(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, uint32_t len,
+                               int flags, const char *call)
+{
+    uint64_t t;
+
+    if (q->mode == SHMEMI_NET_VERBS)
+        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, q->rkey, (const void *)(uintptr_t)laddr, lkey, len, flags);
+    else
+        t = SQ_CALL(q, shmemi_sq_write, raddr, q->rkey_be, laddr, shmemi_be32_of(lkey), len, flags);
+    return posted(q, t, flags, call);
+}
+
+uint64_t shmemi_net_post_read(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, uint32_t len,
+                              int flags, const char *call)
+{
+    uint64_t t;
+
+    if (q->mode == SHMEMI_NET_VERBS)
+        t = (uint64_t)shmemi_net.module->read(&q->nic, raddr, q->rkey, (void *)(uintptr_t)laddr, lkey, len, flags);
+    else
+        t = SQ_CALL(q, shmemi_sq_read, raddr, q->rkey_be, laddr, shmemi_be32_of(lkey), len, flags);
+    return posted(q, t, flags, call);
+}
+
+uint64_t shmemi_net_post_amo(struct shmemi_net_queue *q, int op, unsigned size, uint64_t raddr, uint64_t operand,
+                             uint64_t cond, uint64_t laddr, uint32_t lkey, int flags, const char *call)
+{
+    uint64_t t = SQ_CALL(q, shmemi_sq_amo, (enum shmemi_sq_amo_op)op, size, raddr, q->rkey_be, operand, cond, laddr,
+                         shmemi_be32_of(lkey), flags);
+
+    return posted(q, t, flags, call);
+}
+
+uint64_t shmemi_net_post_atomic(struct shmemi_net_queue *q, uint64_t raddr, uint64_t operand, const uint64_t *compare,
+                                uint64_t laddr, uint32_t lkey, int flags, const char *call)
+{
+    int64_t t;
+
+    if (q->mode != SHMEMI_NET_VERBS)
+        return shmemi_net_post_amo(q, compare ? SHMEMI_SQ_CSWAP : SHMEMI_SQ_FETCH_ADD, 8, raddr, operand,
+                                   compare ? *compare : 0, laddr, lkey, flags, call);
+    t = shmemi_net.module->atomic(&q->nic, raddr, q->rkey, operand, compare, (uint64_t *)(uintptr_t)laddr, lkey, flags);
+    return posted(q, (uint64_t)t, flags, call);
+}
+
+bool shmemi_net_post_try(struct shmemi_net_queue *q, uint64_t raddr, const void *data, uint32_t len, uint64_t *ticket_out)
+{
+    uint64_t t;
+
+    if (q->mode == SHMEMI_NET_VERBS)
+        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, q->rkey, data, 0, len, 0);
+    else
+        t = SQ_CALL(q, shmemi_sq_write_inline, raddr, q->rkey_be, data, len, 0);
+    if ((int64_t)t < 0)
+        return false;
+    *ticket_out = posted(q, t, 0, "");
+    return true;
+}
+
+uint64_t shmemi_net_ring(struct shmemi_net_queue *q, const char *call)
+{
+    SHMEMI_ST_RLX(&q->n_deferred, (uint8_t)0);
+    if (q->mode == SHMEMI_NET_PRIVATE)
+        return shmemi_sq_ring(&q->nic.sq, SHMEMI_SQ_PRIVATE);
+    if (q->mode == SHMEMI_NET_SHARED)
+        return shmemi_sq_ring(&q->nic.sq, SHMEMI_SQ_SHARED);
+    if (shmemi_net.module->flush(&q->nic))
+        shmemi_net_failed(q, call);
+    return SHMEMI_LD_RLX(&q->last);
+}
