@@ -23,13 +23,13 @@
 #include <time.h>
 #endif
 
-/* SHMEMI_FN is inlined everywhere; SHMEMI_COLD, for what happens seldom, nowhere. */
+/* SHMEMI_FN is inlined everywhere; SHMEMI_FN_COLD, for what happens seldom, nowhere. */
 #if defined(__CUDACC__)
 #define SHMEMI_FN static __host__ __device__ __forceinline__
-#define SHMEMI_COLD static inline __host__ __device__ __noinline__
+#define SHMEMI_FN_COLD static inline __host__ __device__ __noinline__
 #else
 #define SHMEMI_FN static inline __attribute__((always_inline))
-#define SHMEMI_COLD static __attribute__((noinline, unused))
+#define SHMEMI_FN_COLD static __attribute__((noinline, unused))
 #endif
 #if defined(__cplusplus)
 #define SHMEMI_STATIC_ASSERT(test, text) static_assert(test, text)

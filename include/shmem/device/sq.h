@@ -125,7 +125,7 @@ SHMEMI_FN uint64_t shmemi_sq_widen(uint64_t done, uint32_t last)
 }
 
 /* The first error stays; flush errors that follow it into the same entry are not looked at. */
-SHMEMI_COLD uint32_t shmemi_sq_keep_error(struct shmemi_sq *sq, uint32_t last)
+SHMEMI_FN_COLD uint32_t shmemi_sq_keep_error(struct shmemi_sq *sq, uint32_t last)
 {
     uint32_t syndrome = SHMEMI_LD_RLX(sq->cqe + SHMEMI_MLX5_CQE_SYNDROME);
     uint32_t opcode = SHMEMI_LD_RLX(sq->cqe + SHMEMI_MLX5_CQE_OPCODE);
@@ -211,7 +211,7 @@ SHMEMI_FN uint32_t shmemi_sq_await(struct shmemi_sq *sq, uint64_t end)
     return 0;
 }
 
-SHMEMI_COLD uint32_t shmemi_sq_room_private(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
+SHMEMI_FN_COLD uint32_t shmemi_sq_room_private(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
 {
     if (sq->deferred == sq->tail)
         shmemi_sq_ring_deferred(sq);
@@ -219,7 +219,7 @@ SHMEMI_COLD uint32_t shmemi_sq_room_private(struct shmemi_sq *sq, uint64_t idx, 
 }
 
 /* Until everything before `idx` is published. */
-SHMEMI_COLD uint32_t shmemi_sq_turn(struct shmemi_sq *sq, uint64_t idx)
+SHMEMI_FN_COLD uint32_t shmemi_sq_turn(struct shmemi_sq *sq, uint64_t idx)
 {
     uint32_t mine = shmemi_sq_record(idx), spins = 0, error;
 
@@ -238,7 +238,7 @@ SHMEMI_COLD uint32_t shmemi_sq_turn(struct shmemi_sq *sq, uint64_t idx)
  * The ring is full. Entries before ours may lie there without a doorbell, so we first become the next to publish, ring for
  * them, and then wait for room.
  */
-SHMEMI_COLD uint32_t shmemi_sq_room_shared(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
+SHMEMI_FN_COLD uint32_t shmemi_sq_room_shared(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
 {
     uint32_t error = shmemi_sq_await(sq, idx); /* from here on the record's 16 bits mean us */
 
