@@ -42,6 +42,7 @@ struct osh_options {
     bool pty;         /* PEs write to a terminal of their own, and so line by line */
     bool show;        /* --show: print the launcher's command instead */
     int timeout_s;    /* 0: none */
+    int nodes;        /* --nodes: the PEs act as on so many nodes, by MARROW_NODE; 0: they do not */
     char *hosts;      /* --host; NULL: not given */
     char **launcher_args;
     int n_launcher_args;
@@ -63,6 +64,11 @@ SHMEMI_NORETURN void osh_die(int status, const char *fmt, ...) SHMEMI_PRINTF(2, 
 void *osh_alloc(size_t size);               /* zeroed; ends oshrun when there is none */
 void *osh_grow(void *old, size_t size);     /* the same for realloc, not zeroed */
 int64_t osh_now_ms(void);                   /* monotonic */
+/* Of PE `pe` of `n_pes`, in blocks of consecutive PEs. */
+static inline int osh_node_of(int nodes, int pe, int n_pes)
+{
+    return (int)((int64_t)pe * nodes / n_pes);
+}
 void osh_append(char ***list, int *n, const char *text); /* keeps the list's end a NULL */
 
 /* oshrun_output.c: lines of the PEs to oshrun's stdout and stderr. */

@@ -24,6 +24,7 @@ enum option_id {
     OPT_BIND,
     OPT_HOST,
     OPT_WDIR,
+    OPT_NODES,
     OPT_PTY,
     OPT_NO_PTY,
     OPT_SHOW,
@@ -58,6 +59,7 @@ static const struct option_row {
     { "H", 1, OPT_HOST },
     { "wdir", 1, OPT_WDIR },
     { "wd", 1, OPT_WDIR },
+    { "nodes", 1, OPT_NODES },
     { "pty", 0, OPT_PTY },
     { "no-pty", 0, OPT_NO_PTY },
     { "show", 0, OPT_SHOW },
@@ -102,6 +104,7 @@ static const char help[] =
     "  --timeout SECONDS     end the job after that time, with status 124\n"
     "  --bind-to none|core   bind each PE to one CPU (default none)\n"
     "  --wdir DIR            run the program in DIR\n"
+    "  --nodes K             the PEs act as if they were on K nodes (needs a NIC)\n"
     "  --host A:2,B:2        with mpirun and srun: hosts to run on\n"
     "  --no-pty              give the PEs pipes for their output, not terminals\n"
     "  --show                print mpirun's or srun's command line, run nothing\n"
@@ -212,6 +215,7 @@ static void apply(struct parse *ps, const struct option_row *row, const char *wo
     case OPT_BIND: opt->bind = values[0]; break;
     case OPT_HOST: opt->hosts = values[0]; break;
     case OPT_WDIR: set_folder(app, values[0]); break;
+    case OPT_NODES: opt->nodes = number(word, values[0], SHMEMI_FORK_MAX_PES, "nodes"); break;
     case OPT_PTY: opt->pty = true; break;
     case OPT_NO_PTY: opt->pty = false; break;
     case OPT_SHOW: opt->show = true; break;
@@ -322,6 +326,21 @@ static void check_fork(const struct parse *ps)
         osh_say("this Slurm job has %s nodes; the PEs run on this one only (--launcher srun uses all)", nodes);
 }
 
+static void check_nodes(const struct osh_options *opt)
+{
+    long total = 0;
+
+    if (opt->launcher == OSH_SRUN)
+        usage("%s needs --launcher fork or mpirun; with srun set MARROW_NODE by a script", "--nodes");
+    for (int a = 0; a < opt->n_apps; a++) {
+        if (opt->apps[a].n == 0)
+            usage("%s needs -n", "--nodes");
+        total += opt->apps[a].n;
+    }
+    if (total < opt->nodes)
+        osh_die(OSH_EXIT_USAGE, "--nodes %d: there are only %ld PEs", opt->nodes, total);
+}
+
 void osh_parse(struct osh_options *opt, int argc, char **argv)
 {
     struct parse ps = { .opt = opt };
@@ -353,4 +372,6 @@ void osh_parse(struct osh_options *opt, int argc, char **argv)
         check_fork(&ps);
     else if (opt->launcher == OSH_SRUN && ps.mpirun_only)
         usage("--%s needs --launcher mpirun", ps.mpirun_only);
+    if (opt->nodes)
+        check_nodes(opt);
 }

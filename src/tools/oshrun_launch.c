@@ -36,7 +36,7 @@ static void add_list(struct command *c, char *const *words, int n)
 }
 
 /* mpirun hands the environment to other hosts by name only. */
-static void add_exports(struct command *c)
+static void add_exports(const struct osh_options *opt, struct command *c)
 {
     static const char *const prefixes[] = { "MARROW_", "SHMEM_", "SMA_" };
     extern char **environ;
@@ -48,6 +48,8 @@ static void add_exports(struct command *c)
 
             if (strncmp(*e, prefixes[i], strlen(prefixes[i])) || len >= sizeof name)
                 continue;
+            if (opt->nodes && len == 11 && strncmp(*e, "MARROW_NODE", len) == 0)
+                continue; /* each program has its own */
             snprintf(name, sizeof name, "%.*s", (int)len, *e);
             add(c, "-x");
             add(c, name);
@@ -55,8 +57,38 @@ static void add_exports(struct command *c)
     }
 }
 
+/* `n` PEs of a program; node -1: where they really are. */
+static void add_app(const struct osh_options *opt, struct command *c, const struct osh_app *app, int n, int node,
+                    bool first)
+{
+    char name[32];
+
+    if (!first)
+        add(c, ":");
+    if (n)
+        add_number(c, "-n", n);
+    if (opt->hosts) {
+        add(c, "--host");
+        add(c, opt->hosts);
+    }
+    if (app->wdir) {
+        add(c, "--wdir");
+        add(c, app->wdir);
+    }
+    add_list(c, app->passed, app->n_passed);
+    if (node >= 0) {
+        snprintf(name, sizeof name, "MARROW_NODE=n%d", node);
+        add(c, "-x");
+        add(c, name);
+    }
+    for (char **arg = app->argv; *arg; arg++)
+        add(c, *arg);
+}
+
 static void build_mpirun(const struct osh_options *opt, struct command *c)
 {
+    int total = 0, pe = 0;
+
     add(c, "mpirun");
     if (geteuid() == 0)
         add(c, "--allow-run-as-root");
@@ -67,26 +99,27 @@ static void build_mpirun(const struct osh_options *opt, struct command *c)
         add(c, "--tag-output");
     if (opt->timeout_s)
         add_number(c, "--timeout", opt->timeout_s);
-    add_exports(c);
+    add_exports(opt, c);
     add_list(c, opt->launcher_args, opt->n_launcher_args);
+    for (int a = 0; a < opt->n_apps; a++)
+        total += opt->apps[a].n;
     for (int a = 0; a < opt->n_apps; a++) {
         const struct osh_app *app = &opt->apps[a];
 
-        if (a)
-            add(c, ":");
-        if (app->n)
-            add_number(c, "-n", app->n);
-        if (opt->hosts) {
-            add(c, "--host");
-            add(c, opt->hosts);
+        if (!opt->nodes) {
+            add_app(opt, c, app, app->n, -1, a == 0);
+            continue;
         }
-        if (app->wdir) {
-            add(c, "--wdir");
-            add(c, app->wdir);
+        /* One program for each node that its PEs are on. */
+        for (int left = app->n; left;) {
+            int node = osh_node_of(opt->nodes, pe, total), n = 1;
+
+            while (n < left && osh_node_of(opt->nodes, pe + n, total) == node)
+                n++;
+            add_app(opt, c, app, n, node, pe == 0);
+            pe += n;
+            left -= n;
         }
-        add_list(c, app->passed, app->n_passed);
-        for (char **arg = app->argv; *arg; arg++)
-            add(c, *arg);
     }
 }
 

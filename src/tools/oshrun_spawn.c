@@ -158,6 +158,10 @@ static void set_environment(const struct osh_job *job, int pe)
     setenv("MARROW_PE", number, 1);
     snprintf(number, sizeof number, "%d", job->n_pes);
     setenv("MARROW_N_PES", number, 1);
+    if (job->opt->nodes) {
+        snprintf(number, sizeof number, "n%d", osh_node_of(job->opt->nodes, pe, job->n_pes));
+        setenv("MARROW_NODE", number, 1);
+    }
 }
 
 /* The child's part: never returns. */
