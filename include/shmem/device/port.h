@@ -64,12 +64,20 @@
 
 #else
 
-#define SHMEMI_LD_RLX(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-#define SHMEMI_LD_ACQ(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define SHMEMI_ST_RLX(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define SHMEMI_ST_REL(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define SHMEMI_ADD_ACQREL(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
-#define SHMEMI_OR_ACQREL(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+/* Under SIMT lanes may change places at every atomic. */
+#if defined(SHMEMI_SIMT)
+#define SHMEMI_STEP() shmemi_simt_step()
+void shmemi_simt_step(void);
+#else
+#define SHMEMI_STEP() ((void)0)
+#endif
+
+#define SHMEMI_LD_RLX(p) (SHMEMI_STEP(), __atomic_load_n((p), __ATOMIC_RELAXED))
+#define SHMEMI_LD_ACQ(p) (SHMEMI_STEP(), __atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define SHMEMI_ST_RLX(p, v) (SHMEMI_STEP(), __atomic_store_n((p), (v), __ATOMIC_RELAXED))
+#define SHMEMI_ST_REL(p, v) (SHMEMI_STEP(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
+#define SHMEMI_ADD_ACQREL(p, v) (SHMEMI_STEP(), __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL))
+#define SHMEMI_OR_ACQREL(p, v) (SHMEMI_STEP(), __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
 #define SHMEMI_FENCE_ACQREL() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #define SHMEMI_FENCE_SC() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
@@ -77,11 +85,11 @@
 #define SHMEMI_LD_ACQ_GPU(p) SHMEMI_LD_ACQ(p)
 #define SHMEMI_ST_RLX_GPU(p, v) SHMEMI_ST_RLX(p, v)
 #define SHMEMI_ST_REL_GPU(p, v) SHMEMI_ST_REL(p, v)
-#define SHMEMI_ADD_RLX_GPU(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define SHMEMI_ADD_RLX_GPU(p, v) (SHMEMI_STEP(), __atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
 #define SHMEMI_ADD_ACQREL_GPU(p, v) SHMEMI_ADD_ACQREL(p, v)
 #define SHMEMI_FENCE_ACQREL_GPU() SHMEMI_FENCE_ACQREL()
 #define SHMEMI_CAS_ACQREL_GPU(p, expected, v) \
-    __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+    (SHMEMI_STEP(), __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 
 #if defined(SHMEMI_SIMT)
 #define SHMEMI_PAUSE() shmemi_simt_pause()
