@@ -16,6 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Compressed sparse rows; columns ascend within a row, no duplicates. */
 struct mtx {
     int64_t n;         /* rows and columns */
@@ -48,5 +52,9 @@ double mtx_at(const struct mtx *m, int64_t row, int64_t col);
 
 /* y = A x */
 void mtx_multiply(const struct mtx *m, const double *x, double *y);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,10 @@
 
 #include "mtx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum spmat_exchange {
     SPMAT_PUT, /* the owner packs the entries and sends them with a signal */
     SPMAT_GET, /* who needs them fetches each run of neighbours after a barrier */
@@ -68,5 +72,9 @@ void spmat_gather(const struct spmat *a, const double *vector, double *whole);
  * PE may still read the ghosts that the next exchange overwrites.
  */
 void spmat_multiply(struct spmat *a, double *x, double *y);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
