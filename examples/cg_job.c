@@ -17,7 +17,7 @@
 
 double cg_now(void)
 {
-    struct cg_timespec t;
+    struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
