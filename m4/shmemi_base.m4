@@ -77,6 +77,7 @@ marrow $PACKAGE_VERSION for $host
   hwloc        $shmemi_hwloc_says
   verbs        $shmemi_verbs_says
   CUDA         $shmemi_cuda_says
+  nvcc         $shmemi_nvcc_says
   unit tests   $shmemi_check_says
 
 _SUMMARY
