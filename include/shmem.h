@@ -17,10 +17,15 @@
 #ifndef SHMEM_H
 #define SHMEM_H
 
+/* NVRTC has no C library; these are the widths of the hosts that CUDA runs on. */
+#if defined(__CUDACC_RTC__)
+#include <shmem/device/rtc.h>
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
-#ifdef __cplusplus
+#if defined(__cplusplus) && !defined(__CUDACC_RTC__)
 #include <complex>
 #endif
 
@@ -145,7 +150,10 @@ typedef struct {
 /* ---- Complex elements of the sum and product reductions ---- */
 
 /* C++ has no _Complex; std::complex<T> has the same layout (C++11 26.4). */
-#ifdef __cplusplus
+#if defined(__CUDACC_RTC__)
+typedef struct { float re, im; } shmemi_complexf;
+typedef struct { double re, im; } shmemi_complexd;
+#elif defined(__cplusplus)
 typedef std::complex<float> shmemi_complexf;
 typedef std::complex<double> shmemi_complexd;
 #else
@@ -162,7 +170,16 @@ typedef double _Complex shmemi_complexd;
 #define SHMEM_NORETURN
 #endif
 
+/*
+ * In a file with kernels (nvcc, clang, NVRTC) the routines that can run there are defined here as well: in a kernel they are
+ * device code, elsewhere calls of the library.  -DSHMEM_HOST_ONLY leaves that out.
+ */
+#if (defined(__CUDACC__) || defined(SHMEMI_SIMT)) && !defined(SHMEM_HOST_ONLY)
+#define SHMEMI_DEVICE_API 1
+#include <shmem/api_device.h>
+#else
 #include <shmem/api.h>
+#endif
 
 #ifdef __cplusplus
 #include <shmem/cxx.h>

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # gen-api.awk - turns the tables of api/ into headers, lists, tests and manual pages.
 #
-#   awk -v out=KIND -f gen-api.awk types.tab api.tab plain.tab
+#   awk -v out=KIND -f gen-api.awk types.tab api.tab plain.tab device.tab
 #
 # KIND   header    shmem/api.h            exthdr    shmem/apix.h
 #        pshmem    pshmem.h               generic   shmem/generic.h
+#        device    shmem/api_device.h
 #        types     types_x.h              list      NAME KIND PAGE of each routine
 #        pages     names of the pages     alias     ALIAS PAGE of each further name of a page
 #        table     ROUTINE(...) of each   calls     CALL(...) of each typed and sized routine
@@ -13,6 +14,12 @@
 #
 # POSIX awk: tested with mawk, gawk, busybox and the original awk.
 
+BEGIN {
+    scope["t"] = "SHMEMI_THREAD"; scope["w"] = "SHMEMI_WARP"; scope["b"] = "SHMEMI_BLOCK"
+    ending["w"] = "_warp"; ending["b"] = "_block"
+    kind_of["float"] = "SHMEMI_RED_F32"; kind_of["double"] = "SHMEMI_RED_F64"
+    kind_of["complexf"] = "SHMEMI_RED_C32"; kind_of["complexd"] = "SHMEMI_RED_C64"
+}
 BEGIN { classes = "raebslmpofwdc"; bits[1] = 8; bits[2] = 16; bits[3] = 32; bits[4] = 64; bits[5] = 128 }
 
 FNR == 1 { nfile++; page = 0; key = "" }
@@ -21,6 +28,7 @@ FNR == 1 { nfile++; page = 0; key = "" }
 NF == 0 { if (key == "ex") blank++; next }
 nfile == 1 { type_row(); next }
 /^[ \t]/ { more(); next }
+$1 == "dev" { device_row(); next }
 $0 ~ / : / { api_row(); next }
 { key_line() }
 
@@ -91,10 +99,20 @@ function more(    s, w) {
     sub(/^[ \t]+/, "", s)
     w = page ? "p" page : "f" nfile
     if (key == "arg") argtext[w, argname] = add(argtext[w, argname], s)
+    else if (key == "dev") body[devname] = add(body[devname], s)
     else if (key == "def") deftext[defname] = add(deftext[defname], s)
     else if (key == "text") para[page, npara[page]] = add(para[page, npara[page]], s)
     else if ((page, key) in ptext) ptext[page, key] = add(ptext[page, key], s)
     else die("text without a key")
+}
+
+function device_row(    k) {
+    key = "dev"; devname = $3
+    k = index($0, " : ")
+    if (NF < 5 || $4 != ":" || $2 !~ /^t?w?b?l?$/) die("want: dev SCOPES NAME : BODY")
+    if (devname in body) die("dev " devname " twice")
+    devline[devname] = FILENAME ":" FNR
+    scopes[devname] = $2; body[devname] = substr($0, k + 3)
 }
 
 function api_row(    head, decl, n, f, i, k) {
@@ -279,11 +297,71 @@ function headers(ext,    p, r, i, ctx, any) {
             if (!any++) { print ""; comment(p) }
             if (rdep[r]) print "/* deprecated since " rdep[r] ": */"
             if (rold[r]) print "/* deprecated since " rold[r] ", not in 1.6's synopses: */"
+            if (ext && (rname[r] in body)) print "#ifndef SHMEMI_DEVICE_API"
             for (ctx = 0; ctx <= rctx[r] + 0; ctx++)
                 for (i = 1; i <= variants(r); i++) print "SHMEM_API " proto(r, i, ctx, "") ";"
+            if (ext && (rname[r] in body)) print "#endif"
         }
     }
     print "\n#ifdef __cplusplus\n}\n#endif\n\n#endif"
+}
+
+# ---- the forms for kernels ----
+
+# Can variant i of row r run in kernels?
+function on_device(r, i) {
+    return (rname[r] in body) && (rcls[r] == "-" || rcls[r] == "z" || tname[var[r, i]] != "longdouble" || scopes[rname[r]] ~ /l/)
+}
+
+function device_body(r, i, ctx, sc,    s, t) {
+    s = body[rname[r]]
+    gsub(/@C/, ctx ? "ctx" : "SHMEM_CTX_DEFAULT", s)
+    gsub(/@S/, scope[sc], s)
+    if (rcls[r] == "z") gsub(/%Y/, bits[i] / 8, s)
+    else if (rcls[r] != "-") {
+        t = tname[var[r, i]]
+        gsub(/%Z/, t == "longdouble" ? 16 : "sizeof(" htype[var[r, i]] ")", s)
+        gsub(/%W/, "SHMEMI_WORD(" htype[var[r, i]] ")", s)
+        gsub(/%R/, (t in kind_of) ? kind_of[t] : "SHMEMI_RED_INT(" htype[var[r, i]] ")", s)
+    }
+    return subst(s, r, i)
+}
+
+function device_form(r, i, ctx,    name, res, args, n, a, k, s) {
+    name = full(r, i, ctx); res = subst(rres[r], r, i); sub(/ $/, "", res)
+    args = subst(ctx_args(r, ctx), r, i)
+    n = split(args, a, /, */); s = ""
+    for (k = 1; k <= n && args != "void"; k++) { sub(/^.*[ *]/, "", a[k]); s = s (k > 1 ? ", " : "") a[k] }
+    printf "SHMEMI_BOTH(%s, %s, (%s), %s, (%s), %s)\n", res, name, args, res == "void" ? "" : "return", s, device_body(r, i, ctx, "t")
+    for (k = 1; k <= length(scopes[rname[r]]); k++) {
+        n = substr(scopes[rname[r]], k, 1)
+        if (!(n in ending)) continue
+        s = name; sub(/^shmemx?_/, "shmemx_", s)
+        printf "SHMEMI_ONLY(%s, %s%s, (%s), %s)\n", res, s, ending[n], args, device_body(r, i, ctx, n)
+    }
+}
+
+function device(    r, i, ctx) {
+    banner("api_device.h - the routines for files with kernels; included by shmem.h instead of api.h.")
+    print "#ifndef SHMEM_API_DEVICE_H\n#define SHMEM_API_DEVICE_H\n\n#include <shmem/device/api.h>"
+    print "\n/* for the host alone */\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif"
+    for (r = 1; r <= nr; r++) {
+        if (rext[r]) continue
+        for (ctx = 0; ctx <= rctx[r] + 0; ctx++)
+            for (i = 1; i <= variants(r); i++) if (!on_device(r, i)) print "SHMEM_API " proto(r, i, ctx, "") ";"
+    }
+    print "#ifdef __cplusplus\n}\n#endif\n\n/* for both */\n"
+    for (r = 1; r <= nr; r++)
+        for (ctx = 0; ctx <= rctx[r] + 0; ctx++)
+            for (i = 1; i <= variants(r); i++) if (on_device(r, i)) device_form(r, i, ctx)
+    print "\n#endif"
+}
+
+function check_device(    n, r) {
+    for (r = 1; r <= nr; r++) known[rname[r]] = 1
+    for (n in body)
+        if (!(n in known)) { printf "%s: no routine %s\n", devline[n], n > "/dev/stderr"; failed = 1 }
+    if (failed) exit 1
 }
 
 function pshmem(    r, i, ctx) {
@@ -569,9 +647,11 @@ function check_see(    p, n, i, see) {
 END {
     if (failed) exit 1
     check_see()
+    check_device()
     if (out == "header") headers(0)
     else if (out == "exthdr") headers(1)
     else if (out == "pshmem") pshmem()
+    else if (out == "device") device()
     else if (out == "generic") generics()
     else if (out == "types") type_lists()
     else if (out == "list") list()

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * amo.h - atomics of kernels on words of 4 and 8 bytes: one instruction on the peer's word.
+ *
+ * Operands and results are passed by address as raw bits, so float and double travel unconverted; `op` and `size` are
+ * constants at each call site.
+ */
+#ifndef SHMEM_DEVICE_AMO_H
+#define SHMEM_DEVICE_AMO_H
+
+#include "addr.h"
+
+enum shmemi_dev_amo_op {
+    SHMEMI_DEV_FETCH,
+    SHMEMI_DEV_SET,
+    SHMEMI_DEV_SWAP,
+    SHMEMI_DEV_CSWAP, /* stores the operand when the word equals *cond */
+    SHMEMI_DEV_ADD,   /* the arithmetic ones give the old value when `old_out` is not null */
+    SHMEMI_DEV_AND,
+    SHMEMI_DEV_OR,
+    SHMEMI_DEV_XOR,
+};
+
+#ifdef SHMEMI_DEVICE_CODE
+
+#define SHMEMI_DEV_AMO_WORD(bits)                                                                            \
+    SHMEMI_DEV uint##bits##_t shmemi_dev_amo##bits(enum shmemi_dev_amo_op op, uint##bits##_t *word,          \
+                                                   uint##bits##_t v, uint##bits##_t cond)                    \
+    {                                                                                                        \
+        switch (op) {                                                                                        \
+        case SHMEMI_DEV_FETCH: return SHMEMI_LD_RLX(word);                                                   \
+        case SHMEMI_DEV_SET: SHMEMI_ST_RLX(word, v); break;                                                  \
+        case SHMEMI_DEV_SWAP: return SHMEMI_SWAP_RLX(word, v);                                               \
+        case SHMEMI_DEV_CSWAP: (void)SHMEMI_CAS_RLX(word, &cond, v); return cond;                            \
+        case SHMEMI_DEV_ADD: return SHMEMI_ADD_RLX(word, v);                                                 \
+        case SHMEMI_DEV_AND: return SHMEMI_AND_RLX(word, v);                                                 \
+        case SHMEMI_DEV_OR: return SHMEMI_OR_RLX(word, v);                                                   \
+        case SHMEMI_DEV_XOR: return SHMEMI_XOR_RLX(word, v);                                                 \
+        }                                                                                                    \
+        return 0;                                                                                            \
+    }
+SHMEMI_DEV_AMO_WORD(32)
+SHMEMI_DEV_AMO_WORD(64)
+#undef SHMEMI_DEV_AMO_WORD
+
+/* operand may be null for FETCH, cond is used by CSWAP only, old_out may be null. */
+SHMEMI_DEV void shmemi_dev_amo(shmem_ctx_t ctx, enum shmemi_dev_amo_op op, const void *dest, const void *operand,
+                               const void *cond, void *old_out, uint32_t size, int pe)
+{
+    int world = shmemi_dev_ctx_world(ctx, pe, SHMEMI_CALL_ATOMIC);
+    void *word = shmemi_dev_remote(dest, size, world, SHMEMI_CALL_ATOMIC);
+
+    shmemi_dev_check_word(dest, size, SHMEMI_CALL_ATOMIC);
+    if (size == 4) {
+        uint32_t old = shmemi_dev_amo32(op, (uint32_t *)word, operand ? *(const uint32_t *)operand : 0,
+                                        cond ? *(const uint32_t *)cond : 0);
+
+        if (old_out)
+            *(uint32_t *)old_out = old;
+    } else {
+        uint64_t old = shmemi_dev_amo64(op, (uint64_t *)word, operand ? *(const uint64_t *)operand : 0,
+                                        cond ? *(const uint64_t *)cond : 0);
+
+        if (old_out)
+            *(uint64_t *)old_out = old;
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rma.h - put, get, signals, fence and quiet in kernels, over load and store.
+ *
+ * Blocking and non-blocking forms are the same here.  The forms of a group synchronise it before, so that what any of
+ * its threads wrote is sent, and after, so that one thread's fence or quiet covers the stores of all.
+ */
+#ifndef SHMEM_DEVICE_RMA_H
+#define SHMEM_DEVICE_RMA_H
+
+#include "addr.h"
+#include "copy.h"
+
+#ifdef SHMEMI_DEVICE_CODE
+
+SHMEMI_DEV void shmemi_dev_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                               int pe, uint32_t call)
+{
+    char *to = shmemi_dev_remote(dest, len, shmemi_dev_ctx_world(ctx, pe, call), call);
+
+    shmemi_group_sync(scope);
+    shmemi_copy(to, (const char *)source, len, shmemi_rank(scope), shmemi_size(scope));
+    shmemi_group_sync(scope);
+}
+
+SHMEMI_DEV void shmemi_dev_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                               int pe, uint32_t call)
+{
+    const char *from = shmemi_dev_remote(source, len, shmemi_dev_ctx_world(ctx, pe, call), call);
+
+    shmemi_group_sync(scope);
+    shmemi_copy((char *)dest, from, len, shmemi_rank(scope), shmemi_size(scope));
+    shmemi_group_sync(scope);
+}
+
+SHMEMI_DEV void shmemi_dev_p(shmem_ctx_t ctx, void *dest, const void *value, uint32_t size, int pe, uint32_t call)
+{
+    char *to = shmemi_dev_remote(dest, size, shmemi_dev_ctx_world(ctx, pe, call), call);
+
+    shmemi_copy_element(to, (const char *)value, size);
+}
+
+SHMEMI_DEV void shmemi_dev_g(shmem_ctx_t ctx, void *value_out, const void *source, uint32_t size, int pe, uint32_t call)
+{
+    char *from = shmemi_dev_remote(source, size, shmemi_dev_ctx_world(ctx, pe, call), call);
+
+    if (size == 8)
+        *(uint64_t *)value_out = SHMEMI_LD_RLX((uint64_t *)(void *)from);
+    else if (size == 4)
+        *(uint32_t *)value_out = SHMEMI_LD_RLX((uint32_t *)(void *)from);
+    else if (size == 2)
+        *(uint16_t *)value_out = SHMEMI_LD_RLX((uint16_t *)(void *)from);
+    else
+        shmemi_copy_element((char *)value_out, from, size);
+}
+
+/* `nblocks` blocks of `block` bytes; distances in bytes.  Short blocks are dealt out element by element. */
+SHMEMI_DEV_LARGE void shmemi_copy_blocks(char *to, uint64_t dst, const char *from, uint64_t sst, uint64_t nblocks,
+                                         uint64_t block, uint32_t elem, uint32_t rank, uint32_t size)
+{
+    if (block == elem)
+        for (uint64_t i = rank; i < nblocks; i += size)
+            shmemi_copy_element(to + i * dst, from + i * sst, elem);
+    else if (block >= (uint64_t)size * 16)
+        for (uint64_t i = 0; i < nblocks; i++)
+            shmemi_copy(to + i * dst, from + i * sst, block, rank, size);
+    else
+        for (uint64_t i = rank; i < nblocks; i += size)
+            shmemi_copy(to + i * dst, from + i * sst, block, 0, 1);
+}
+
+/* All strided forms; strides and bsize in elements of `elem` bytes. */
+SHMEMI_DEV void shmemi_dev_strided(enum shmemi_scope scope, int put, shmem_ctx_t ctx, void *dest, const void *source,
+                                   int64_t dst, int64_t sst, uint64_t bsize, uint64_t nblocks, uint32_t elem, int pe,
+                                   uint32_t call)
+{
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    uint64_t block = bsize * elem, far = (uint64_t)(put ? dst : sst) * elem, len;
+    char *to = (char *)dest;
+    const char *from = (const char *)source;
+
+    if (nblocks == 0 || bsize == 0) {
+        shmemi_dev_check_pe(world, call);
+        return;
+    }
+    if (dst < 1 || sst < 1 || (uint64_t)dst < bsize || (uint64_t)sst < bsize)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)(dst < sst ? dst : sst), 0, 0);
+    len = (nblocks - 1) * far + block;
+    if (put)
+        to = shmemi_dev_remote(dest, len, world, call);
+    else
+        from = shmemi_dev_remote(source, len, world, call);
+    shmemi_group_sync(scope);
+    shmemi_copy_blocks(to, (uint64_t)dst * elem, from, (uint64_t)sst * elem, nblocks, block, elem, shmemi_rank(scope),
+                       shmemi_size(scope));
+    shmemi_group_sync(scope);
+}
+
+/* ---- signals ---- */
+
+SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source,
+                                      uint64_t len, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, uint32_t call)
+{
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    uint64_t *word = (uint64_t *)(void *)shmemi_dev_remote(sig_addr, 8, world, call);
+    uint32_t rank = shmemi_rank(scope);
+    int alone = len <= 16; /* one thread moves the data as well: the group need not meet again */
+
+    shmemi_dev_check_word(sig_addr, 8, call);
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
+    shmemi_group_sync(scope);
+    if (len && (!alone || rank == 0))
+        shmemi_copy(shmemi_dev_remote(dest, len, world, call), (const char *)source, len, rank,
+                    alone ? 1 : shmemi_size(scope));
+    if (!alone)
+        shmemi_group_sync(scope);
+    /* Release, of all that the group wrote before: pairs with the acquire of shmem_signal_wait_until. */
+    if (rank == 0) {
+        if (sig_op == SHMEM_SIGNAL_SET)
+            SHMEMI_ST_REL(word, signal);
+        else
+            (void)SHMEMI_ADD_REL(word, signal);
+    }
+    shmemi_group_sync(scope);
+}
+
+/* Changes a signal without data; orders nothing. */
+SHMEMI_DEV void shmemi_dev_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, uint32_t call)
+{
+    uint64_t *word = (uint64_t *)(void *)shmemi_dev_remote(sig_addr, 8, shmemi_dev_ctx_world(ctx, pe, call), call);
+
+    shmemi_dev_check_word(sig_addr, 8, call);
+    if (sig_op == SHMEM_SIGNAL_SET)
+        SHMEMI_ST_RLX(word, signal);
+    else if (sig_op == SHMEM_SIGNAL_ADD)
+        (void)SHMEMI_ADD_RLX(word, signal);
+    else
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
+}
+
+SHMEMI_DEV uint64_t shmemi_dev_signal_fetch(const uint64_t *sig_addr)
+{
+    /* Pairs with the release of shmemi_dev_put_signal. */
+    return SHMEMI_LD_ACQ((uint64_t *)(uintptr_t)sig_addr);
+}
+
+/* ---- order ---- */
+
+/* Stores of this thread, and those it has seen, before stores that come after. */
+SHMEMI_DEV void shmemi_dev_fence(enum shmemi_scope scope, shmem_ctx_t ctx, uint32_t call)
+{
+    shmemi_dev_check_ctx(ctx, call);
+    shmemi_group_sync(scope);
+    if (shmemi_rank(scope) == 0)
+        SHMEMI_FENCE_ACQREL();
+    shmemi_group_sync(scope);
+}
+
+/* Everything is where it belongs before this returns, also for a read that follows. */
+SHMEMI_DEV void shmemi_dev_quiet(enum shmemi_scope scope, shmem_ctx_t ctx, uint32_t call)
+{
+    shmemi_dev_check_ctx(ctx, call);
+    shmemi_group_sync(scope);
+    if (shmemi_rank(scope) == 0)
+        SHMEMI_FENCE_SC();
+    shmemi_group_sync(scope);
+}
+
+SHMEMI_DEV void shmemi_dev_pe_quiet(shmem_ctx_t ctx, const int *pes, uint64_t n, uint32_t call)
+{
+    for (uint64_t i = 0; i < n; i++)
+        shmemi_dev_check_pe(shmemi_dev_ctx_world(ctx, pes[i], call), call);
+    if (n)
+        SHMEMI_FENCE_SC();
+}
+
+#endif
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sync.h - how the PEs of a team meet inside kernels: each stores its epoch into every member's slot for it, and waits
+ * for theirs.
+ *
+ * Thread i of the group serves member i; beyond a warp, threads of the first warp serve several.  A barrier
+ * puts one fence before the stores and reads the slots with acquire; a sync does neither and so orders nothing.
+ */
+#ifndef SHMEM_DEVICE_SYNC_H
+#define SHMEM_DEVICE_SYNC_H
+
+#include "syncblk.h"
+#include "wait.h"
+
+enum shmemi_sync_kind { SHMEMI_SYNC_RELAXED, SHMEMI_SYNC_FENCED };
+
+#ifdef SHMEMI_DEVICE_CODE
+
+/* Own sync block, and that of member `pe`. */
+SHMEMI_DEV char *shmemi_sync_own(const struct shmemi_dev_team *t)
+{
+    return (char *)(uintptr_t)(shmemi_dev_state.dheap_base + t->sync);
+}
+
+SHMEMI_DEV char *shmemi_sync_of(const struct shmemi_dev_team *t, int pe, uint32_t call)
+{
+    int world = shmemi_dev_team_world(t, pe);
+    uint64_t base = shmemi_dev_base(world, 1);
+
+    if (!base)
+        shmemi_dev_fail(SHMEMI_DEV_UNREACHABLE, call, t->sync, 0, (uint64_t)world);
+    return (char *)(uintptr_t)(base + t->sync);
+}
+
+SHMEMI_DEV struct shmemi_sync_chan *shmemi_sync_chan_of(const struct shmemi_dev_team *t, uint32_t chan)
+{
+    return (struct shmemi_sync_chan *)(void *)shmemi_sync_own(t) + chan;
+}
+
+/* Where member `from` stores its epochs in `block`. */
+SHMEMI_DEV uint64_t *shmemi_sync_flag(char *block, uint32_t n, uint32_t chan, uint32_t from)
+{
+    uint64_t off = shmemi_sync_flags_off() + ((uint64_t)chan * n + from) * shmemi_sync_stride(n);
+
+    return (uint64_t *)(void *)(block + off);
+}
+
+SHMEMI_DEV uint64_t *shmemi_sync_ack(char *block, uint32_t n, uint32_t from)
+{
+    return (uint64_t *)(void *)(block + shmemi_sync_acks_off(n) + (uint64_t)from * shmemi_sync_stride(n));
+}
+
+/* Waits until the slot has reached `epoch`. */
+SHMEMI_DEV void shmemi_sync_await(uint64_t *slot, uint64_t epoch, enum shmemi_sync_kind kind, int world, uint32_t call)
+{
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    uint64_t seen;
+
+    for (;;) {
+        /* Acquire pairs with the fence before the store in shmemi_sync_meet. */
+        seen = kind == SHMEMI_SYNC_FENCED ? SHMEMI_LD_ACQ(slot) : SHMEMI_LD_RLX(slot);
+        if (seen >= epoch)
+            break;
+        shmemi_spin_step(&s, call, world, slot, seen, SHMEM_CMP_GE, epoch);
+    }
+    shmemi_spin_done(&s);
+}
+
+/* The part of one thread: `rank` of `size` that serve the members.  The group has synchronised before and does so after. */
+SHMEMI_DEV void shmemi_sync_meet(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, enum shmemi_sync_kind kind,
+                                 uint32_t rank, uint32_t size, uint32_t call)
+{
+    uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
+
+    if (kind == SHMEMI_SYNC_FENCED)
+        SHMEMI_FENCE_ACQREL(); /* one instruction of the warp; cumulative: covers what the whole group wrote */
+    for (uint32_t i = rank; i < n; i += size)
+        if (i != me)
+            SHMEMI_ST_RLX(shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me), epoch);
+    for (uint32_t i = rank; i < n; i += size)
+        if (i != me)
+            shmemi_sync_await(shmemi_sync_flag(shmemi_sync_own(t), n, chan, i), epoch, kind,
+                              shmemi_dev_team_world(t, (int)i), call);
+}
+
+/* Threads of a group that serve members: at most a warp. */
+SHMEMI_DEV uint32_t shmemi_sync_servers(enum shmemi_scope scope)
+{
+    uint32_t size = shmemi_size(scope);
+
+    return scope == SHMEMI_BLOCK && size > 32 ? 32 : size;
+}
+
+/* The whole of a sync or barrier of one group on a channel. */
+SHMEMI_DEV void shmemi_sync_chan(enum shmemi_scope scope, const struct shmemi_dev_team *t, uint32_t chan,
+                                 enum shmemi_sync_kind kind, uint32_t call)
+{
+    struct shmemi_sync_chan *c = shmemi_sync_chan_of(t, chan);
+    uint32_t rank = shmemi_rank(scope), servers = shmemi_sync_servers(scope);
+    uint64_t epoch;
+
+    shmemi_group_sync(scope);
+    if (rank < servers) {
+        epoch = c->epoch + 1;
+        shmemi_sync_meet(t, chan, epoch, kind, rank, servers, call);
+        if (scope != SHMEMI_THREAD)
+            shmemi_group_sync(SHMEMI_WARP); /* all have read the old epoch */
+        if (rank == 0) {
+            c->epoch = epoch;
+            c->safe = epoch - 1; /* all have begun this one */
+        }
+    }
+    shmemi_group_sync(scope);
+}
+
+SHMEMI_DEV_LARGE void shmemi_dev_sync(enum shmemi_scope scope, shmem_team_t team, enum shmemi_sync_kind kind, uint32_t call)
+{
+    struct shmemi_dev_team t = shmemi_dev_team_get(team, call);
+
+    shmemi_sync_chan(scope, &t, 0, kind, call);
+}
+
+#endif
+#endif
