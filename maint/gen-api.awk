@@ -344,13 +344,13 @@ function device_form(r, i, ctx,    name, res, args, n, a, k, s) {
 function device(    r, i, ctx) {
     banner("api_device.h - the routines for files with kernels; included by shmem.h instead of api.h.")
     print "#ifndef SHMEM_API_DEVICE_H\n#define SHMEM_API_DEVICE_H\n\n#include <shmem/device/api.h>"
-    print "\n/* for the host alone */\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif"
+    print "\n/* for the host alone, which NVRTC does not compile for */\n\n#if !defined(__CUDACC_RTC__)\n#ifdef __cplusplus\nextern \"C\" {\n#endif"
     for (r = 1; r <= nr; r++) {
         if (rext[r]) continue
         for (ctx = 0; ctx <= rctx[r] + 0; ctx++)
             for (i = 1; i <= variants(r); i++) if (!on_device(r, i)) print "SHMEM_API " proto(r, i, ctx, "") ";"
     }
-    print "#ifdef __cplusplus\n}\n#endif\n\n/* for both */\n"
+    print "#ifdef __cplusplus\n}\n#endif\n#endif\n\n/* for both */\n"
     for (r = 1; r <= nr; r++)
         for (ctx = 0; ctx <= rctx[r] + 0; ctx++)
             for (i = 1; i <= variants(r); i++) if (on_device(r, i)) device_form(r, i, ctx)

@@ -16,8 +16,12 @@
 #ifndef SHMEM_DEVICE_PORT_H
 #define SHMEM_DEVICE_PORT_H
 
+#if defined(__CUDACC_RTC__)
+#include "rtc.h"
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
 #if !defined(__CUDA_ARCH__)
 #include <sched.h>
 #include <time.h>
@@ -190,7 +194,7 @@ SHMEMI_FN void shmemi_st_rel_nic(uint32_t *p, uint32_t v, int near)
 SHMEMI_FN void shmemi_mmio_st64(uint64_t *reg, uint64_t v)
 {
 #if defined(__CUDA_ARCH__)
-    __asm__ volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(reg)), "l"(v) : "memory");
+    asm volatile("st.mmio.relaxed.sys.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(reg)), "l"(v) : "memory");
 #else
 #if defined(__aarch64__)
     __asm__ volatile("dmb oshst" ::: "memory");
@@ -209,7 +213,7 @@ SHMEMI_FN uint32_t shmemi_lane(void)
 {
     uint32_t lane;
 
-    __asm__("mov.u32 %0, %%laneid;" : "=r"(lane));
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
 }
 
@@ -272,7 +276,7 @@ SHMEMI_FN uint64_t shmemi_now_ns(void)
 {
     uint64_t ns;
 
-    __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
 

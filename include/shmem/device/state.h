@@ -102,14 +102,8 @@ struct shmemi_dev_state {
     struct shmemi_dev_team near_teams[SHMEMI_DEV_NEAR_TEAMS]; /* the first teams again */
 };
 
-#ifdef __cplusplus
-static_assert(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
-static_assert(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
-static_assert(sizeof(struct shmemi_dev_state) == 368, "the same for every compiler");
-#else
-_Static_assert(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
-_Static_assert(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
-_Static_assert(sizeof(struct shmemi_dev_state) == 368, "the same for every compiler");
-#endif
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 368, "the same for every compiler");
 
 #endif
