@@ -332,7 +332,7 @@ function device_form(r, i, ctx,    name, res, args, n, a, k, s) {
     args = subst(ctx_args(r, ctx), r, i)
     n = split(args, a, /, */); s = ""
     for (k = 1; k <= n && args != "void"; k++) { sub(/^.*[ *]/, "", a[k]); s = s (k > 1 ? ", " : "") a[k] }
-    printf "SHMEMI_BOTH(%s, %s, (%s), %s, (%s), %s)\n", res, name, args, res == "void" ? "" : "return", s, device_body(r, i, ctx, "t")
+    printf "SHMEMI_BOTH(%s, %s, (%s), %s, (%s), %s)\n", res, name, args, (res == "void" ? "" : "return"), s, device_body(r, i, ctx, "t")
     for (k = 1; k <= length(scopes[rname[r]]); k++) {
         n = substr(scopes[rname[r]], k, 1)
         if (!(n in ending)) continue
