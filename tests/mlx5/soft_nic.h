@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * soft_nic.h - a NIC in one process: takes entries from one send queue when its doorbell has been rung, carries them out on the
- * process's own memory, and writes completions into a collapsed queue.
+ * soft_nic.h - a NIC in one process: takes entries from one send queue when its doorbell has been rung,
+ * carries them out on the process's own memory, and writes completions into a collapsed queue.
  *
- * It reads the record with acquire and publishes completions with release, which is all the order that real hardware
- * has; so ThreadSanitizer judges the posting side.  It checks what it reads and says what is wrong (`complaint`).
- * The layout is written down here a second time on purpose.
+ * It reads the record with acquire and publishes completions with release, which is all the order that real
+ * hardware has; so ThreadSanitizer judges the posting side.  It checks what it reads and says what is wrong
+ * (`complaint`). The layout is written down here a second time on purpose.
  */
 #ifndef SOFT_NIC_H
 #define SOFT_NIC_H
@@ -28,7 +28,7 @@ struct soft_nic {
     _Alignas(64) uint32_t cqe[16];
     /* the NIC's own */
     _Alignas(64) uint16_t next; /* block */
-    uint16_t limit; /* the record when it was last rung for */
+    uint16_t limit;             /* the record when it was last rung for */
     uint64_t bells, entries, completions;
     uint16_t last_index; /* of the entry taken last */
     uint64_t fail_at;    /* this entry (counted from 1) and all behind it fail; 0: none */
@@ -58,7 +58,8 @@ static inline void nic_complain(struct soft_nic *n, bool right, const char *what
         n->complaint = what;
 }
 
-static inline void nic_complete(struct soft_nic *n, uint16_t index, uint8_t opcode, uint8_t syndrome, uint8_t op)
+static inline void nic_complete(struct soft_nic *n, uint16_t index, uint8_t opcode, uint8_t syndrome,
+                                uint8_t op)
 {
     uint32_t last = (uint32_t)(index >> 8) | (uint32_t)(index & 0xff) << 8 | (uint32_t)op << 28;
 
@@ -114,7 +115,8 @@ static inline void nic_do_atomic(struct soft_nic *n, const uint8_t *e, uint32_t 
 
     nic_complain(n, segs == (wide ? 5 : 4), "ds of an atomic");
     nic_complain(n, op >= 0x14 ? mod == 8 || mod == 9 : mod == 0, "opmod of an atomic");
-    nic_complain(n, nic_be32(data) == size && nic_be32(data + 4) == SOFT_NIC_LKEY, "data segment of an atomic");
+    nic_complain(n, nic_be32(data) == size && nic_be32(data + 4) == SOFT_NIC_LKEY,
+                 "data segment of an atomic");
     if (n->complaint)
         return;
     if (size == 4) {
@@ -193,8 +195,8 @@ static inline void nic_take(struct soft_nic *n)
 }
 
 /*
- * Looks at the doorbell; carries out at most `most` entries of what the record announced when it was last rung, and
- * not one more: who forgets to ring waits for ever. Number of entries.
+ * Looks at the doorbell; carries out at most `most` entries of what the record announced when it was last
+ * rung, and not one more: who forgets to ring waits for ever. Number of entries.
  */
 static inline uint32_t soft_nic_run(struct soft_nic *n, uint32_t most)
 {
@@ -203,7 +205,8 @@ static inline uint32_t soft_nic_run(struct soft_nic *n, uint32_t most)
 
     if (bell) {
         n->bells++;
-        nic_complain(n, (bell >> 32 & 0xffffff) == __builtin_bswap32(SOFT_NIC_QPN << 8), "doorbell's queue number");
+        nic_complain(n, (bell >> 32 & 0xffffff) == __builtin_bswap32(SOFT_NIC_QPN << 8),
+                     "doorbell's queue number");
         /* Pairs with the poster's release: the entries before the record are filled. */
         record = __builtin_bswap32(__atomic_load_n(&n->dbrec, __ATOMIC_ACQUIRE));
         nic_complain(n, record <= 0xffff && (uint16_t)(record - n->next) <= n->depth, "record");

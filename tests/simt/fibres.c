@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lanes as fibres of one thread, and the scheduler that picks one at random at every point where they may change. */
+/* Lanes as fibres of one thread, and the scheduler that picks one at random at every point where they may
+ * change. */
 #include "simt_priv.h"
 
 #include <errno.h>
@@ -223,7 +224,8 @@ static int schedule(struct launch *l)
 int simt_run_fibres(struct launch *l)
 {
     size_t bytes = STACK_BYTES + GUARD_BYTES;
-    char *stacks = mmap(NULL, bytes * l->n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *stacks =
+        mmap(NULL, bytes * l->n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     struct lane *outer = simt_self();
     int rc;
 

@@ -71,8 +71,8 @@ void simt_complain(struct launch *l, const char *what)
         for (j = i + 1; j < l->n && l->lanes[j].block == l->lanes[i].block; j++)
             if (strcmp(at, where(&l->lanes[j], next, sizeof next)) != 0)
                 break;
-        fprintf(stderr, "simt:   block %u threads %u to %u: %s\n", l->lanes[i].place.block, l->lanes[i].place.thread,
-                l->lanes[j - 1].place.thread, at);
+        fprintf(stderr, "simt:   block %u threads %u to %u: %s\n", l->lanes[i].place.block,
+                l->lanes[i].place.thread, l->lanes[j - 1].place.thread, at);
     }
 }
 

@@ -83,7 +83,8 @@ void simt_set_self(struct lane *lane);
 /* The lock that all warp and block calls hold (fibres need none). */
 void simt_lock(struct launch *l);
 void simt_unlock(struct launch *l);
-/* With the lock held: lane sleeps until its state is LANE_READY again; makes another lane so. Returns with the lock. */
+/* With the lock held: lane sleeps until its state is LANE_READY again; makes another lane so. Returns with
+ * the lock. */
 void simt_sleep(struct lane *lane);
 void simt_wake(struct lane *lane);
 /* Ends the launch from within a lane. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lanes as threads.  This folder is compiled without ThreadSanitizer, and its lock and its sleeping are made of what the sanitizer
- * does not see: so the executor itself puts no order between lanes that a GPU would not.
+ * Lanes as threads.  This folder is compiled without ThreadSanitizer, and its lock and its sleeping are made
+ * of what the sanitizer does not see: so the executor itself puts no order between lanes that a GPU would
+ * not.
  */
 #include "simt_priv.h"
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ThreadSanitizer's, when it is there: what a lane did before a sync is ordered before what others do behind it. */
+/* ThreadSanitizer's, when it is there: what a lane did before a sync is ordered before what others do behind
+ * it. */
 void __tsan_acquire(void *addr) __attribute__((weak));
 void __tsan_release(void *addr) __attribute__((weak));
 
@@ -78,8 +79,8 @@ static bool contradicts(const struct lane *lane)
     for (uint32_t i = 0; i < 32; i++) {
         const struct lane *other = lane->warp->lane[i];
 
-        if (lane->mask >> i & 1 && other->state == LANE_AT_WARP && other->mask >> lane->place.thread % 32 & 1 &&
-            !is_with(lane, other))
+        if (lane->mask >> i & 1 && other->state == LANE_AT_WARP &&
+            other->mask >> lane->place.thread % 32 & 1 && !is_with(lane, other))
             return true;
     }
     return false;
@@ -151,7 +152,8 @@ uint64_t shmemi_simt_warp(enum shmemi_simt_call call, uint32_t mask, uint64_t v,
     lane->state = LANE_AT_WARP;
     if (contradicts(lane)) {
         simt_unlock(lane->launch);
-        simt_fail(lane, -EINVAL, "lanes that wait for each other are in different warp calls, or have different masks");
+        simt_fail(lane, -EINVAL,
+                  "lanes that wait for each other are in different warp calls, or have different masks");
     }
     if (!try_warp(lane))
         simt_sleep(lane);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_simt.c - the SIMT executor: what lanes see, what warp and block calls return, which mistakes it reports, and
- * that the seed decides the order.  Each test runs with fibres and with threads.
+ * check_simt.c - the SIMT executor: what lanes see, what warp and block calls return, which mistakes it
+ * reports, and that the seed decides the order.  Each test runs with fibres and with threads.
  */
 #include "simt.h"
 
@@ -39,8 +39,8 @@ static int launch(int mode, uint32_t blocks, uint32_t threads, uint64_t seed, vo
 static void tell_place(void *arg)
 {
     (void)arg;
-    out[me()] = (uint64_t)shmemi_lane() | (uint64_t)shmemi_grid_blocks() << 8 | (uint64_t)shmemi_on_device() << 16 |
-                (uint64_t)shmemi_warp_mask() << 32;
+    out[me()] = (uint64_t)shmemi_lane() | (uint64_t)shmemi_grid_blocks() << 8 |
+                (uint64_t)shmemi_on_device() << 16 | (uint64_t)shmemi_warp_mask() << 32;
 }
 
 START_TEST(a_lane_knows_its_place)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_sq.c - the mlx5 send queue against a NIC in the same process (tests/mlx5/soft_nic.h): what each post does to memory,
- * doorbells and completions it costs, the ring's end, the wrap of 16-bit indices, a full ring, and errors.
+ * check_sq.c - the mlx5 send queue against a NIC in the same process (tests/mlx5/soft_nic.h): what each post
+ * does to memory, doorbells and completions it costs, the ring's end, the wrap of 16-bit indices, a full
+ * ring, and errors.
  */
 #include "queue.h"
 
@@ -40,11 +41,13 @@ START_TEST(write_and_read_move_bytes)
     for (int i = 0; i < 64; i++)
         local[i] = (uint64_t)i * 7;
     memset(remote, 0, sizeof remote);
-    finish(q, shmemi_sq_write(&q->sq, mode, queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(), 500, 0));
+    finish(q, shmemi_sq_write(&q->sq, mode, queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(),
+                              500, 0));
     ck_assert_int_eq(memcmp(remote, local, 500), 0);
     ck_assert_uint_eq(remote[63], 0);
     memset(local, 0, sizeof local);
-    finish(q, shmemi_sq_read(&q->sq, mode, queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(), 496, 0));
+    finish(q, shmemi_sq_read(&q->sq, mode, queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(), 496,
+                             0));
     ck_assert_int_eq(memcmp(remote, local, 496), 0);
     finish(q, shmemi_sq_write(&q->sq, mode, queue_va(remote), queue_rkey(), 0, queue_lkey(), 0, 0));
     ck_assert_uint_eq(q->nic.bells, 3);
@@ -60,8 +63,8 @@ START_TEST(values_of_every_size)
 
     for (uint32_t size = 1; size <= 8; size *= 2) {
         remote[0] = 0;
-        finish(q, shmemi_sq_write_value(&q->sq, modes[_i % 2], queue_va(remote), queue_rkey(), 0x1122334455667788, size,
-                                        0));
+        finish(q, shmemi_sq_write_value(&q->sq, modes[_i % 2], queue_va(remote), queue_rkey(),
+                                        0x1122334455667788, size, 0));
         ck_assert_uint_eq(remote[0], want[size]);
     }
     queue_free(q);
@@ -73,7 +76,8 @@ START_TEST(inline_data_of_every_length)
 {
     struct queue *q = queue_new(4, firsts[_i / 2]);
     long page = sysconf(_SC_PAGESIZE);
-    unsigned char *two = mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *two =
+        mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     unsigned char *end = two + page, want[256], *got = (unsigned char *)remote;
 
     ck_assert(two != MAP_FAILED && mprotect(end, (size_t)page, PROT_NONE) == 0);
@@ -84,7 +88,8 @@ START_TEST(inline_data_of_every_length)
             memset(remote, 0x5a, sizeof remote);
             memset(want, 0x5a, sizeof want);
             memcpy(want, end - len, len);
-            finish(q, shmemi_sq_write_inline(&q->sq, modes[_i % 2], queue_va(remote), queue_rkey(), end - len, len, 0));
+            finish(q, shmemi_sq_write_inline(&q->sq, modes[_i % 2], queue_va(remote), queue_rkey(), end - len,
+                                             len, 0));
             ck_assert_msg(memcmp(got, want, sizeof want) == 0, "length %u", len);
         }
     munmap(two, (size_t)page * 2);
@@ -106,7 +111,9 @@ static uint64_t after(enum shmemi_sq_amo_op op, uint64_t old, uint64_t v, uint64
 
 START_TEST(atomics_of_both_sizes)
 {
-    static const uint64_t values[] = { 0, 1, 0xffffffffffffffff, 0x123456789abcdef0, 0x80000000, 0xf0f0f0f0ffffffff };
+    static const uint64_t values[] = {
+        0, 1, 0xffffffffffffffff, 0x123456789abcdef0, 0x80000000, 0xf0f0f0f0ffffffff
+    };
     struct queue *q = queue_new(4, firsts[_i / 2]);
     uint64_t ticket, mask, old, v;
 
@@ -118,14 +125,15 @@ START_TEST(atomics_of_both_sizes)
                 v = values[i / 6 % 6];
                 remote[0] = old;
                 local[0] = local[1] = 0x5555555555555555;
-                ticket = shmemi_sq_amo(&q->sq, modes[_i % 2], (enum shmemi_sq_amo_op)op, size, queue_va(remote),
-                                       queue_rkey(), v, i < 36 ? old : old + 1, queue_va(local), queue_lkey(), 0);
+                ticket =
+                    shmemi_sq_amo(&q->sq, modes[_i % 2], (enum shmemi_sq_amo_op)op, size, queue_va(remote),
+                                  queue_rkey(), v, i < 36 ? old : old + 1, queue_va(local), queue_lkey(), 0);
                 finish(q, ticket);
                 ck_assert_uint_eq(shmemi_sq_amo_result(local, size), old & mask);
                 ck_assert_uint_eq(local[1], 0x5555555555555555);
-                ck_assert_uint_eq(remote[0] & mask,
-                                  after((enum shmemi_sq_amo_op)op, old & mask, v & mask,
-                                        (i < 36 ? old : old + 1) & mask) & mask);
+                ck_assert_uint_eq(remote[0] & mask, after((enum shmemi_sq_amo_op)op, old & mask, v & mask,
+                                                          (i < 36 ? old : old + 1) & mask) &
+                                                        mask);
                 ck_assert_uint_eq(remote[0] & ~mask, old & ~mask);
             }
     queue_free(q);
@@ -136,18 +144,20 @@ START_TEST(a_signal_follows_its_data_under_one_doorbell)
 {
     struct queue *q = queue_new(4, firsts[_i / 2]);
     enum shmemi_sq_mode mode = modes[_i % 2];
-    struct shmemi_sq_signal sig = { queue_va(&remote[40]), 9, queue_rkey(), 0, queue_va(&local[40]), queue_lkey() };
+    struct shmemi_sq_signal sig = { queue_va(&remote[40]), 9,           queue_rkey(), 0,
+                                    queue_va(&local[40]),  queue_lkey() };
 
     memset(remote, 0, sizeof remote);
     for (int i = 0; i < 64; i++)
         local[i] = (uint64_t)i + 1;
-    finish(q, shmemi_sq_write_signal(&q->sq, mode, queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(), 64,
-                                     &sig, 0));
+    finish(q, shmemi_sq_write_signal(&q->sq, mode, queue_va(remote), queue_rkey(), queue_va(local),
+                                     queue_lkey(), 64, &sig, 0));
     ck_assert_uint_eq(remote[40], 9);
     ck_assert_int_eq(memcmp(remote, local, 64), 0);
     sig.add = 1;
     for (int i = 0; i < 20; i++)
-        finish(q, shmemi_sq_write_inline_signal(&q->sq, mode, queue_va(&remote[8]), queue_rkey(), &local[i], 160, &sig, 0));
+        finish(q, shmemi_sq_write_inline_signal(&q->sq, mode, queue_va(&remote[8]), queue_rkey(), &local[i],
+                                                160, &sig, 0));
     ck_assert_uint_eq(remote[40], 9 * 21);
     ck_assert_int_eq(memcmp(&remote[8], &local[19], 160), 0);
     ck_assert_uint_eq(q->nic.bells, 21);
@@ -161,8 +171,8 @@ START_TEST(fence_marks_only_the_first_entry)
     struct queue *q = queue_new(4, 0);
     struct shmemi_sq_signal sig = { queue_va(&remote[40]), 9, queue_rkey(), 0, 0, queue_lkey() };
 
-    shmemi_sq_write_signal(&q->sq, modes[_i % 2], queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(), 64,
-                           &sig, SHMEMI_SQ_FENCE);
+    shmemi_sq_write_signal(&q->sq, modes[_i % 2], queue_va(remote), queue_rkey(), queue_va(local),
+                           queue_lkey(), 64, &sig, SHMEMI_SQ_FENCE);
     ck_assert_uint_eq(q->nic.ring[11], 0x80);
     ck_assert_uint_eq(q->nic.ring[64 + 11], 0x08);
     run_all(q);
@@ -179,7 +189,8 @@ START_TEST(sixteen_deferred_puts_ring_once)
     uint64_t ticket;
 
     for (int i = 0; i < 16; i++)
-        shmemi_sq_write_value(&q->sq, mode, queue_va(&remote[i]), queue_rkey(), (uint64_t)i, 8, SHMEMI_SQ_DEFER);
+        shmemi_sq_write_value(&q->sq, mode, queue_va(&remote[i]), queue_rkey(), (uint64_t)i, 8,
+                              SHMEMI_SQ_DEFER);
     if (firsts[_i / 2] == 0) {
         run_all(q);
         ck_assert_uint_eq(q->nic.bells, 0);
@@ -272,7 +283,8 @@ static void wait_for(struct queue *q, uint64_t ticket)
         shmemi_backoff(&spins);
 }
 
-/* 70,000 entries of one to four blocks, deferred or not: more than 16 bits can count, many times round the ring. */
+/* 70,000 entries of one to four blocks, deferred or not: more than 16 bits can count, many times round the
+ * ring. */
 START_TEST(a_full_ring_waits_and_wraps)
 {
     static unsigned char want[224];
@@ -319,7 +331,7 @@ START_TEST(the_first_error_stays)
     ck_assert_uint_eq(soft_nic_run(&q->nic, 1), 1);
     ck_assert_uint_eq(shmemi_sq_poll(&q->sq), error);
     ck_assert_uint_eq(q->sq.error >> 32, 2 | 0x08 << 16); /* index and opcode of the third */
-    ck_assert_uint_eq(soft_nic_run(&q->nic, 1), 1); /* its flush error overwrites the completion */
+    ck_assert_uint_eq(soft_nic_run(&q->nic, 1), 1);       /* its flush error overwrites the completion */
     ck_assert_uint_eq(shmemi_sq_poll(&q->sq), error);
     ck_assert_uint_eq(q->sq.error >> 32, 2 | 0x08 << 16);
     ck_assert(shmemi_sq_is_done(&q->sq, first) && shmemi_sq_is_done(&q->sq, second));
@@ -358,7 +370,8 @@ START_TEST(posts_give_up_on_a_queue_in_error)
     for (int i = 0; i < 100 && ticket != SHMEMI_SQ_FAILED; i++)
         ticket = shmemi_sq_write_value(&q->sq, mode, queue_va(remote), queue_rkey(), 1, 8, 0);
     ck_assert_uint_eq(ticket, SHMEMI_SQ_FAILED);
-    ck_assert_uint_eq(shmemi_sq_write_value(&q->sq, mode, queue_va(remote), queue_rkey(), 1, 8, 0), SHMEMI_SQ_FAILED);
+    ck_assert_uint_eq(shmemi_sq_write_value(&q->sq, mode, queue_va(remote), queue_rkey(), 1, 8, 0),
+                      SHMEMI_SQ_FAILED);
     ck_assert(shmemi_sq_is_done(&q->sq, SHMEMI_SQ_FAILED));
     ck_assert_uint_ne(shmemi_sq_poll(&q->sq), 0);
     stop(&r);

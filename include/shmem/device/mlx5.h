@@ -2,9 +2,10 @@
 /*
  * mlx5.h - work queue entries and completions of mlx5 NICs: values in, values out, nothing stored.
  *
- * An entry is a row of 16-byte segments in one or more 64-byte blocks of the send queue: control, remote address, then
- * what the operation needs.  Everything is big-endian.  The layout is the programmer's reference manual's (chapters on
- * work queue entries and completions); tests/mlx5 compares each with what rdma-core itself writes.
+ * An entry is a row of 16-byte segments in one or more 64-byte blocks of the send queue: control, remote
+ * address, then what the operation needs.  Everything is big-endian.  The layout is the programmer's
+ * reference manual's (chapters on work queue entries and completions); tests/mlx5 compares each with what
+ * rdma-core itself writes.
  */
 #ifndef SHMEM_DEVICE_MLX5_H
 #define SHMEM_DEVICE_MLX5_H
@@ -61,8 +62,8 @@ enum {
 };
 
 /*
- * The first 8 bytes of an entry, which are also the doorbell's value: the index of its block and the queue's number (qpn:
- * shmemi_be32_of(number << 8)), or'ed with what it does.
+ * The first 8 bytes of an entry, which are also the doorbell's value: the index of its block and the queue's
+ * number (qpn: shmemi_be32_of(number << 8)), or'ed with what it does.
  */
 SHMEMI_FN uint64_t shmemi_mlx5_ctrl(shmemi_be32 qpn, uint64_t idx)
 {
@@ -123,7 +124,7 @@ SHMEMI_FN struct shmemi_v16 shmemi_mlx5_quad4(uint32_t a, uint32_t b, uint32_t c
 enum {
     SHMEMI_MLX5_CQE_SYNDROME = 13, /* word that holds, from its top byte down: syndrome, vendor syndrome */
     SHMEMI_MLX5_CQE_OPCODE = 14,   /* opcode of the entry, queue number */
-    SHMEMI_MLX5_CQE_LAST = 15,     /* index of the entry's first block (2 bytes), signature, opcode and owner */
+    SHMEMI_MLX5_CQE_LAST = 15, /* index of the entry's first block (2 bytes), signature, opcode and owner */
 };
 
 /* From the last word, as it lies in memory: */

@@ -2,21 +2,25 @@
 /*
  * sq.h - the mlx5 send queue, posted by whoever calls: a GPU thread or a host thread (the "ibgda" data path).
  *
- * One queue leads to one peer.  Its completion queue is collapsed: one entry, which the NIC overwrites.  A ticket is the
- * index of an operation's last entry, plus 1; tickets only grow, 64 bits wide, and the NIC knows their low 16
- * bits.  (An entry of several blocks completes under its first one's index, so a ticket may be less than `reserved`.)
- * `mode` is a constant at each call site, so the code for the other mode folds away, and the same for all calls on a queue:
+ * One queue leads to one peer.  Its completion queue is collapsed: one entry, which the NIC overwrites.  A
+ * ticket is the index of an operation's last entry, plus 1; tickets only grow, 64 bits wide, and the NIC
+ * knows their low 16 bits.  (An entry of several blocks completes under its first one's index, so a ticket
+ * may be less than `reserved`.)
+ *
+ * `mode` is a constant at each call site, so the code for the other mode folds away; it is the same for all
+ * calls on a queue:
  *
  *     SHMEMI_SQ_PRIVATE   one thread at a time posts (who orders the threads orders the queue): no atomics
- *     SHMEMI_SQ_SHARED    any thread posts at any time: one fetch-add, then entries go out in the order of reservation
+ *     SHMEMI_SQ_SHARED    any thread posts at any time: one fetch-add, then entries go out in its order
  *
- * The doorbell record tells the NIC up to where the ring is filled.  In the shared mode it is also the producers'
- * baton: who finds his own index in it is next, publishes his entries by moving it on, and rings.  So one
- * release store serves both.  It holds 16 bits, so only who is within one ring of `done` may look at it.
+ * The doorbell record tells the NIC up to where the ring is filled.  In the shared mode it is also the
+ * producers' baton: who finds his own index in it is next, publishes his entries by moving it on, and rings.
+ * So one release store serves both.  It holds 16 bits, so only who is within one ring of `done` may look at
+ * it.
  *
- * One doorbell and one signalled entry a batch: a post rings unless SHMEMI_SQ_DEFER leaves it to a later post, or (shared)
- * another thread that has reserved behind us will.  Deferred entries are signalled and rung for once a quarter of
- * the ring, so a full ring always drains.
+ * One doorbell and one signalled entry a batch: a post rings unless SHMEMI_SQ_DEFER leaves it to a later
+ * post, or (shared) another thread that has reserved behind us will.  Deferred entries are signalled and rung
+ * for once a quarter of the ring, so a full ring always drains.
  *
  * Keys, as everything that goes into an entry, are stored big-endian (shmemi_be32) once, at set-up.
  */
@@ -45,7 +49,7 @@ enum {
     SHMEMI_SQ_LOG_DEPTH_MIN = 4,
     SHMEMI_SQ_LOG_DEPTH_MAX = 15, /* so that 16-bit indices within a ring are never ambiguous */
     SHMEMI_SQ_ENTRY_BLOCKS = 4,   /* the longest entry we write */
-    /* What fits there.  Beyond it a NIC gathers as fast as it fetches entries, and copying costs the poster more. */
+    /* What fits there.  Beyond it a NIC gathers as fast as it fetches entries, and the copy costs more. */
     SHMEMI_SQ_INLINE_MAX = SHMEMI_SQ_ENTRY_BLOCKS * SHMEMI_MLX5_BLOCK - 36,
     SHMEMI_SQ_SWEEP = 32, /* blocks after which a shared queue is rung for even if another thread would */
 };
@@ -68,7 +72,8 @@ struct shmemi_sq {
     uint64_t pad2[4];
     /* completion */
     uint64_t done; /* tickets up to this one are complete */
-    /* 0, or the first error, which stays: syndrome | vendor syndrome << 8 | 1 << 31 | index << 32 | opcode << 48 */
+    /* 0, or the first error, which stays:
+     * syndrome | vendor syndrome << 8 | 1 << 31 | index << 32 | opcode << 48 */
     uint64_t error;
     uint64_t pad3[6];
     uint64_t user[8]; /* the owner's */
@@ -94,7 +99,8 @@ enum shmemi_sq_amo_op {
     SHMEMI_SQ_XOR,
 };
 
-/* A fresh queue: the record is 0, nothing was posted. Fills the completion entry. 0, or -1: log_depth out of range. */
+/* A fresh queue: the record is 0, nothing was posted. Fills the completion entry. 0, or -1: log_depth out of
+ * range. */
 SHMEMI_FN int shmemi_sq_init(struct shmemi_sq *sq, void *ring, uint32_t *dbrec, uint64_t *doorbell, void *cqe,
                              uint32_t qpn, uint32_t log_depth, uint32_t flags)
 {
@@ -118,7 +124,8 @@ SHMEMI_FN int shmemi_sq_init(struct shmemi_sq *sq, void *ring, uint32_t *dbrec, 
 
 /* ---- completion ---- */
 
-/* Blocks complete after this completion; `done` was read before `last`, so the difference is never negative. */
+/* Blocks complete after this completion; `done` was read before `last`, so the difference is never negative.
+ */
 SHMEMI_FN uint64_t shmemi_sq_widen(uint64_t done, uint32_t last)
 {
     return done + (uint16_t)(shmemi_mlx5_cqe_index(last) + 1u - (uint16_t)done);
@@ -139,12 +146,14 @@ SHMEMI_FN_COLD uint32_t shmemi_sq_keep_error(struct shmemi_sq *sq, uint32_t last
     return (uint32_t)none;
 }
 
-/* Takes in what the NIC has completed. 0, or the low half of sq->error. Any mode, any thread that may post. */
+/* Takes in what the NIC has completed. 0, or the low half of sq->error. Any mode, any thread that may post.
+ */
 SHMEMI_FN uint32_t shmemi_sq_poll(struct shmemi_sq *sq)
 {
     /* Pairs with the exchange below: who reads `done` has behind it what the NIC has written before. */
     uint64_t done = SHMEMI_LD_ACQ_GPU(&sq->done), seen;
-    /* Pairs with the NIC's write of the completion: data of reads and atomics have arrived, blocks are free. */
+    /* Pairs with the NIC's write of the completion: data of reads and atomics have arrived, blocks are free.
+     */
     uint32_t last = SHMEMI_LD_ACQ(sq->cqe + SHMEMI_MLX5_CQE_LAST);
 
     if (SHMEMI_UNLIKELY(shmemi_mlx5_cqe_is_error(last)))
@@ -223,7 +232,8 @@ SHMEMI_FN_COLD uint32_t shmemi_sq_turn(struct shmemi_sq *sq, uint64_t idx)
 {
     uint32_t mine = shmemi_sq_record(idx), spins = 0, error;
 
-    /* Pairs with the record's release by the thread before us: its entries are filled, ours may be published too. */
+    /* Pairs with the record's release by the thread before us: its entries are filled, ours may be published
+     * too. */
     while (SHMEMI_LD_ACQ_GPU(sq->dbrec) != mine) {
         /* Who gives up on a queue in error never publishes. */
         error = spins % 32 ? 0 : shmemi_sq_poll(sq);
@@ -235,8 +245,8 @@ SHMEMI_FN_COLD uint32_t shmemi_sq_turn(struct shmemi_sq *sq, uint64_t idx)
 }
 
 /*
- * The ring is full. Entries before ours may lie there without a doorbell, so we first become the next to publish, ring for
- * them, and then wait for room.
+ * The ring is full. Entries before ours may lie there without a doorbell, so we first become the next to
+ * publish, ring for them, and then wait for room.
  */
 SHMEMI_FN_COLD uint32_t shmemi_sq_room_shared(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
 {
@@ -256,7 +266,8 @@ SHMEMI_FN_COLD uint32_t shmemi_sq_room_shared(struct shmemi_sq *sq, uint64_t idx
  * Hands out `n` blocks (at most half a ring), which are the caller's to fill. 0, or the error of the queue.
  * Each reservation must be published.
  */
-SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t n, uint64_t *idx_out)
+SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t n,
+                                     uint64_t *idx_out)
 {
     uint64_t idx;
 
@@ -279,7 +290,8 @@ SHMEMI_FN int shmemi_sq_signals(const struct shmemi_sq *sq, uint64_t idx, uint32
     return !(flags & SHMEMI_SQ_DEFER) || shmemi_sq_quarter(sq, idx, n);
 }
 
-/* The n blocks from idx on are filled; `last` is the index of the last entry, `doorbell` its first 8 bytes. */
+/* The n blocks from idx on are filled; `last` is the index of the last entry, `doorbell` its first 8 bytes.
+ */
 SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, uint64_t idx, uint32_t n, uint64_t last,
                                             uint64_t doorbell, int signalled)
 {
@@ -326,7 +338,8 @@ SHMEMI_FN uint64_t shmemi_sq_publish(struct shmemi_sq *sq, enum shmemi_sq_mode m
 
 SHMEMI_FN uint32_t shmemi_sq_fm(int signalled, int flags)
 {
-    return (uint32_t)(signalled ? SHMEMI_MLX5_SIGNALLED : 0) | (uint32_t)(flags & SHMEMI_SQ_FENCE ? SHMEMI_MLX5_FENCED : 0);
+    return (uint32_t)(signalled ? SHMEMI_MLX5_SIGNALLED : 0) |
+           (uint32_t)(flags & SHMEMI_SQ_FENCE ? SHMEMI_MLX5_FENCED : 0);
 }
 
 /* Where an entry begins, and what of its first 8 bytes follows from that. */
@@ -342,12 +355,14 @@ SHMEMI_FN struct shmemi_sq_slot shmemi_sq_slot_at(const struct shmemi_sq *sq, ui
     return slot;
 }
 
-/* Each of the following fills one entry from block idx on and returns its first 8 bytes, the doorbell's value. */
+/* Each of the following fills one entry from block idx on and returns its first 8 bytes, the doorbell's
+ * value. */
 
-SHMEMI_FN uint64_t shmemi_sq_fill(struct shmemi_sq_slot slot, uint32_t opcode, uint32_t opmod, uint32_t n_segs,
-                                  uint32_t fm, uint64_t raddr, shmemi_be32 rkey)
+SHMEMI_FN uint64_t shmemi_sq_fill(struct shmemi_sq_slot slot, uint32_t opcode, uint32_t opmod,
+                                  uint32_t n_segs, uint32_t fm, uint64_t raddr, shmemi_be32 rkey)
 {
-    struct shmemi_v16 ctrl = { slot.ctrl | shmemi_mlx5_ctrl_op(opcode, opmod, n_segs), shmemi_mlx5_ctrl_flags(fm) };
+    struct shmemi_v16 ctrl = { slot.ctrl | shmemi_mlx5_ctrl_op(opcode, opmod, n_segs),
+                               shmemi_mlx5_ctrl_flags(fm) };
 
     shmemi_st16(slot.block, ctrl);
     shmemi_st16(slot.block + 16, shmemi_mlx5_raddr(raddr, rkey));
@@ -366,8 +381,9 @@ SHMEMI_FN uint64_t shmemi_sq_fill_nop(struct shmemi_sq *sq, uint64_t idx)
 }
 
 /* RDMA write or read of registered local memory; of 0 bytes it has no data segment. */
-SHMEMI_FN uint64_t shmemi_sq_fill_rdma(struct shmemi_sq *sq, uint64_t idx, uint32_t opcode, uint32_t fm, uint64_t raddr,
-                                       shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey, uint32_t len)
+SHMEMI_FN uint64_t shmemi_sq_fill_rdma(struct shmemi_sq *sq, uint64_t idx, uint32_t opcode, uint32_t fm,
+                                       uint64_t raddr, shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey,
+                                       uint32_t len)
 {
     struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
 
@@ -443,15 +459,17 @@ SHMEMI_FN uint32_t shmemi_sq_amo_blocks(enum shmemi_sq_amo_op op, uint32_t size)
     return size == 8 && (op == SHMEMI_SQ_SWAP || op == SHMEMI_SQ_AND || op == SHMEMI_SQ_OR) ? 2 : 1;
 }
 
-/* Masked compare-swap: where the bits of cond_mask agree with cond, the bits of mask become those of value. */
-SHMEMI_FN uint64_t shmemi_sq_fill_masked(struct shmemi_sq *sq, uint64_t idx, uint32_t size, uint32_t fm, uint64_t raddr,
-                                         shmemi_be32 rkey, uint64_t value, uint64_t mask, uint64_t cond,
-                                         uint64_t cond_mask, struct shmemi_v16 result)
+/* Masked compare-swap: where the bits of cond_mask agree with cond, the bits of mask become those of value.
+ */
+SHMEMI_FN uint64_t shmemi_sq_fill_masked(struct shmemi_sq *sq, uint64_t idx, uint32_t size, uint32_t fm,
+                                         uint64_t raddr, shmemi_be32 rkey, uint64_t value, uint64_t mask,
+                                         uint64_t cond, uint64_t cond_mask, struct shmemi_v16 result)
 {
     struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
 
     if (size == 4) {
-        shmemi_st16(slot.block + 32, shmemi_mlx5_quad4((uint32_t)value, (uint32_t)cond, (uint32_t)mask, (uint32_t)cond_mask));
+        shmemi_st16(slot.block + 32,
+                    shmemi_mlx5_quad4((uint32_t)value, (uint32_t)cond, (uint32_t)mask, (uint32_t)cond_mask));
         shmemi_st16(slot.block + 48, result);
         return shmemi_sq_fill(slot, SHMEMI_MLX5_MASKED_CS, SHMEMI_MLX5_OPMOD_4, 4, fm, raddr, rkey);
     }
@@ -462,8 +480,9 @@ SHMEMI_FN uint64_t shmemi_sq_fill_masked(struct shmemi_sq *sq, uint64_t idx, uin
 }
 
 /* Masked fetch-add: no carry leaves a bit that is set in boundary, so with all set it is an exclusive or. */
-SHMEMI_FN uint64_t shmemi_sq_fill_add(struct shmemi_sq *sq, uint64_t idx, uint32_t size, uint32_t fm, uint64_t raddr,
-                                      shmemi_be32 rkey, uint64_t value, uint64_t boundary, struct shmemi_v16 result)
+SHMEMI_FN uint64_t shmemi_sq_fill_add(struct shmemi_sq *sq, uint64_t idx, uint32_t size, uint32_t fm,
+                                      uint64_t raddr, shmemi_be32 rkey, uint64_t value, uint64_t boundary,
+                                      struct shmemi_v16 result)
 {
     struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
 
@@ -479,9 +498,9 @@ SHMEMI_FN uint64_t shmemi_sq_fill_add(struct shmemi_sq *sq, uint64_t idx, uint32
 }
 
 /* Size 4 or 8. The old value goes to laddr: see shmemi_sq_amo_result(). */
-SHMEMI_FN uint64_t shmemi_sq_fill_amo(struct shmemi_sq *sq, uint64_t idx, enum shmemi_sq_amo_op op, uint32_t size,
-                                      uint32_t fm, uint64_t raddr, shmemi_be32 rkey, uint64_t operand, uint64_t cond,
-                                      uint64_t laddr, shmemi_be32 lkey)
+SHMEMI_FN uint64_t shmemi_sq_fill_amo(struct shmemi_sq *sq, uint64_t idx, enum shmemi_sq_amo_op op,
+                                      uint32_t size, uint32_t fm, uint64_t raddr, shmemi_be32 rkey,
+                                      uint64_t operand, uint64_t cond, uint64_t laddr, shmemi_be32 lkey)
 {
     struct shmemi_v16 result = shmemi_mlx5_data(laddr, lkey, size);
     struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
@@ -489,7 +508,8 @@ SHMEMI_FN uint64_t shmemi_sq_fill_amo(struct shmemi_sq *sq, uint64_t idx, enum s
     switch (op) {
     case SHMEMI_SQ_CSWAP:
         if (size == 4)
-            return shmemi_sq_fill_masked(sq, idx, 4, fm, raddr, rkey, operand, UINT64_MAX, cond, UINT64_MAX, result);
+            return shmemi_sq_fill_masked(sq, idx, 4, fm, raddr, rkey, operand, UINT64_MAX, cond, UINT64_MAX,
+                                         result);
         shmemi_st16(slot.block + 32, shmemi_mlx5_pair8(operand, cond));
         shmemi_st16(slot.block + 48, result);
         return shmemi_sq_fill(slot, SHMEMI_MLX5_CS, 0, 4, fm, raddr, rkey);
@@ -501,8 +521,7 @@ SHMEMI_FN uint64_t shmemi_sq_fill_amo(struct shmemi_sq *sq, uint64_t idx, enum s
         return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, operand, 0, 0, result);
     case SHMEMI_SQ_XOR:
         return shmemi_sq_fill_add(sq, idx, size, fm, raddr, rkey, operand, UINT64_MAX, result);
-    default:
-        return shmemi_sq_fill_add(sq, idx, size, fm, raddr, rkey, operand, 0, result);
+    default: return shmemi_sq_fill_add(sq, idx, size, fm, raddr, rkey, operand, 0, result);
     }
 }
 
@@ -516,8 +535,9 @@ SHMEMI_FN uint64_t shmemi_sq_amo_result(const void *at, uint32_t size)
 
 /* ---- posts: each returns a ticket, or SHMEMI_SQ_FAILED ---- */
 
-SHMEMI_FN uint64_t shmemi_sq_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t opcode, uint64_t raddr,
-                                  shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey, uint32_t len, int flags)
+SHMEMI_FN uint64_t shmemi_sq_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t opcode,
+                                  uint64_t raddr, shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey,
+                                  uint32_t len, int flags)
 {
     uint64_t idx, bell;
     int signalled;
@@ -525,20 +545,22 @@ SHMEMI_FN uint64_t shmemi_sq_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode mode
     if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, 1, &idx)))
         return SHMEMI_SQ_FAILED;
     signalled = shmemi_sq_signals(sq, idx, 1, flags);
-    bell = shmemi_sq_fill_rdma(sq, idx, opcode, shmemi_sq_fm(signalled, flags), raddr, rkey, laddr, lkey, len);
+    bell =
+        shmemi_sq_fill_rdma(sq, idx, opcode, shmemi_sq_fm(signalled, flags), raddr, rkey, laddr, lkey, len);
     return shmemi_sq_publish(sq, mode, idx, 1, idx, bell, signalled);
 }
 
 /* At most 1 GiB. `laddr` is registered and stays as it is until the ticket is done. */
-SHMEMI_FN uint64_t shmemi_sq_write(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr, shmemi_be32 rkey,
-                                   uint64_t laddr, shmemi_be32 lkey, uint32_t len, int flags)
+SHMEMI_FN uint64_t shmemi_sq_write(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr,
+                                   shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey, uint32_t len,
+                                   int flags)
 {
     return shmemi_sq_rdma(sq, mode, SHMEMI_MLX5_WRITE, raddr, rkey, laddr, lkey, len, flags);
 }
 
 /* At most 1 GiB. */
-SHMEMI_FN uint64_t shmemi_sq_read(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr, shmemi_be32 rkey,
-                                  uint64_t laddr, shmemi_be32 lkey, uint32_t len, int flags)
+SHMEMI_FN uint64_t shmemi_sq_read(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr,
+                                  shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey, uint32_t len, int flags)
 {
     return shmemi_sq_rdma(sq, mode, SHMEMI_MLX5_READ, raddr, rkey, laddr, lkey, len, flags);
 }
@@ -574,8 +596,8 @@ SHMEMI_FN uint64_t shmemi_sq_write_value(struct shmemi_sq *sq, enum shmemi_sq_mo
 
 /* Size 4 or 8; laddr: `size` registered bytes, also when nobody wants the old value. */
 SHMEMI_FN uint64_t shmemi_sq_amo(struct shmemi_sq *sq, enum shmemi_sq_mode mode, enum shmemi_sq_amo_op op,
-                                 uint32_t size, uint64_t raddr, shmemi_be32 rkey, uint64_t operand, uint64_t cond,
-                                 uint64_t laddr, shmemi_be32 lkey, int flags)
+                                 uint32_t size, uint64_t raddr, shmemi_be32 rkey, uint64_t operand,
+                                 uint64_t cond, uint64_t laddr, shmemi_be32 lkey, int flags)
 {
     uint32_t n = shmemi_sq_amo_blocks(op, size);
     uint64_t idx, bell;
@@ -584,8 +606,8 @@ SHMEMI_FN uint64_t shmemi_sq_amo(struct shmemi_sq *sq, enum shmemi_sq_mode mode,
     if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, n, &idx)))
         return SHMEMI_SQ_FAILED;
     signalled = shmemi_sq_signals(sq, idx, n, flags);
-    bell = shmemi_sq_fill_amo(sq, idx, op, size, shmemi_sq_fm(signalled, flags), raddr, rkey, operand, cond, laddr,
-                              lkey);
+    bell = shmemi_sq_fill_amo(sq, idx, op, size, shmemi_sq_fm(signalled, flags), raddr, rkey, operand, cond,
+                              laddr, lkey);
     return shmemi_sq_publish(sq, mode, idx, n, idx, bell, signalled);
 }
 
@@ -594,8 +616,8 @@ SHMEMI_FN uint64_t shmemi_sq_fill_signal(struct shmemi_sq *sq, uint64_t idx, uin
 {
     if (!sig->add)
         return shmemi_sq_fill_value(sq, idx, fm, sig->raddr, sig->rkey, sig->value, 8);
-    return shmemi_sq_fill_amo(sq, idx, SHMEMI_SQ_FETCH_ADD, 8, fm, sig->raddr, sig->rkey, sig->value, 0, sig->laddr,
-                              sig->lkey);
+    return shmemi_sq_fill_amo(sq, idx, SHMEMI_SQ_FETCH_ADD, 8, fm, sig->raddr, sig->rkey, sig->value, 0,
+                              sig->laddr, sig->lkey);
 }
 
 /* A write and then its signal, under one doorbell and one completion. */
@@ -615,9 +637,9 @@ SHMEMI_FN uint64_t shmemi_sq_write_signal(struct shmemi_sq *sq, enum shmemi_sq_m
 }
 
 /* The same with at most SHMEMI_SQ_INLINE_MAX bytes inline. */
-SHMEMI_FN uint64_t shmemi_sq_write_inline_signal(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr,
-                                                 shmemi_be32 rkey, const void *data, uint32_t len,
-                                                 const struct shmemi_sq_signal *sig, int flags)
+SHMEMI_FN uint64_t shmemi_sq_write_inline_signal(struct shmemi_sq *sq, enum shmemi_sq_mode mode,
+                                                 uint64_t raddr, shmemi_be32 rkey, const void *data,
+                                                 uint32_t len, const struct shmemi_sq_signal *sig, int flags)
 {
     uint32_t n = shmemi_sq_inline_blocks(len);
     uint64_t idx, bell;
@@ -631,7 +653,8 @@ SHMEMI_FN uint64_t shmemi_sq_write_inline_signal(struct shmemi_sq *sq, enum shme
     return shmemi_sq_publish(sq, mode, idx, n + 1, idx + n, bell, signalled);
 }
 
-/* Rings for what has been deferred; the ticket covers everything that this thread (private: any) has posted so far. */
+/* Rings for what has been deferred; the ticket covers everything that this thread (private: any) has posted
+ * so far. */
 SHMEMI_FN uint64_t shmemi_sq_ring(struct shmemi_sq *sq, enum shmemi_sq_mode mode)
 {
     uint64_t idx, tail = SHMEMI_LD_RLX_GPU(&sq->tail);
