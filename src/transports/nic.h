@@ -50,6 +50,18 @@ struct shmemi_nic_key {
     void *mr;            /* the module's */
 };
 
+/* One port of one device, as shmem-info shows it. */
+struct shmemi_nic_port {
+    const char *device;
+    int port;
+    const char *state;           /* "active", "down" ... */
+    const char *link;            /* "InfiniBand", "Ethernet" */
+    uint64_t mbit;               /* a second */
+    enum shmemi_nic_kind kind;   /* what would drive it */
+    bool chosen;                 /* by open with this configuration */
+    const char *why;             /* how near it is, or why it is left out */
+};
+
 /* Filled by open; read by the core. */
 struct shmemi_nic {
     enum shmemi_nic_kind kind;
@@ -57,7 +69,7 @@ struct shmemi_nic {
     int port;
     bool atomics_global;     /* the NIC's atomics are atomic with the CPU's (PCIe atomics, IBV_ATOMIC_GLOB) */
     bool atomics_4;          /* 4-byte and masked ones in hardware; else the core makes them of 8-byte compare-swap */
-    uint32_t inline_max;     /* bytes */
+    uint32_t inline_max;     /* bytes; kind VERBS: a write of at most so many copies its data before it returns (no lkey) */
     uint32_t message_max;    /* bytes of one work request */
     const struct shmemi_nic_config *config;
 };
@@ -84,6 +96,11 @@ struct shmemi_nic_error {
 struct shmemi_nic_module {
     uint32_t abi;
 
+    /* Every port that the module sees, best first; `say` gets the texts for the time of the call.  -ENODEV: none. */
+    int (*describe)(const struct shmemi_nic_config *config, void (*say)(void *arg, const struct shmemi_nic_port *port),
+                    void *arg);
+
+    /* `config` stays readable until close. */
     int (*open)(const struct shmemi_nic_config *config, struct shmemi_nic **nic_out);
     void (*close)(struct shmemi_nic *nic);
 
@@ -100,7 +117,7 @@ struct shmemi_nic_module {
 
     /* Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns. */
     int (*queue_open)(struct shmemi_nic *nic, int pe, bool shared, struct shmemi_nic_queue *q);
-    /* The caller has quieted it, or it is in error. */
+    /* The caller has quieted it, or it is in error.  Tells the peer, which frees its side. */
     void (*queue_close)(struct shmemi_nic_queue *q);
     /* Explains a queue whose poll has failed: the first error, not the flushes behind it. */
     void (*queue_error)(struct shmemi_nic_queue *q, struct shmemi_nic_error *out);

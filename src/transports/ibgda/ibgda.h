@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ibgda.h - what the DEVX side keeps: doorbell pages, and the arenas that queues' rings and records lie in. */
+#ifndef SHMEMI_IBGDA_H
+#define SHMEMI_IBGDA_H
+
+#include "transports/verbs/verbs.h"
+
+#include <infiniband/mlx5dv.h>
+
+enum {
+    SHMEMI_IBGDA_PAGE = 4096,
+    SHMEMI_IBGDA_BLOCK = 64,
+    SHMEMI_IBGDA_LOG_CQ = 6, /* entries of 64 bytes that fill the page; a collapsed queue uses the first */
+};
+
+/*
+ * Memory that the NIC reads and writes queues in: a few large pieces, each registered once, cut into places of one
+ * size.  A place holds a queue's ring, the page of its completion entry, and a line of doorbell records.
+ */
+struct shmemi_ibgda_piece {
+    struct shmemi_ibgda_piece *next;
+    uint8_t *base;
+    size_t bytes;
+    struct mlx5dv_devx_umem *umem;
+};
+
+struct shmemi_ibgda_place {
+    struct shmemi_ibgda_piece *piece;
+    struct shmemi_ibgda_place *next_free;
+    size_t ring, cq, records; /* offsets in the piece */
+};
+
+struct shmemi_ibgda_arena {
+    pthread_mutex_t lock;
+    size_t ring_bytes;
+    unsigned places; /* in the newest piece */
+    struct shmemi_ibgda_piece *pieces;
+    struct shmemi_ibgda_place *free;
+};
+
+/* The one place where a completion queue's record and a queue pair's lie: 64 bytes apart, so that no line is shared. */
+enum { SHMEMI_IBGDA_QP_RECORD = 0, SHMEMI_IBGDA_CQ_RECORD = 64, SHMEMI_IBGDA_RECORDS = 128 };
+
+struct shmemi_ibgda {
+    uint32_t pdn, eqn;
+    struct mlx5dv_devx_uar *uar;      /* doorbells of the queues that send */
+    struct mlx5dv_devx_uar *idle_uar; /* of those that only answer: never rung */
+    struct shmemi_ibgda_arena arena;
+    struct shmemi_ibgda_place *idle_place; /* all that only answer share it */
+    struct mlx5dv_devx_obj *idle_cq;
+    uint32_t idle_cqn;
+    uint32_t next_index;
+};
+
+/* cmd.c: a command, `object` NULL for those that need none.  Logs a refusal as `what`, unless that is NULL. */
+int shmemi_ibgda_query_cap(struct shmemi_verbs_nic *nic, unsigned which, uint8_t *out);
+struct mlx5dv_devx_obj *shmemi_ibgda_create(struct shmemi_verbs_nic *nic, const char *what, void *in, size_t in_len,
+                                            uint32_t *number_out, int *status_out);
+int shmemi_ibgda_modify(struct shmemi_verbs_nic *nic, const char *what, struct mlx5dv_devx_obj *object, void *in,
+                        size_t in_len);
+
+/* arena.c */
+void shmemi_ibgda_arena_open(struct shmemi_ibgda_arena *arena, size_t ring_bytes);
+void shmemi_ibgda_arena_close(struct shmemi_ibgda_arena *arena);
+int shmemi_ibgda_place_take(struct shmemi_verbs_nic *nic, struct shmemi_ibgda_place **out);
+void shmemi_ibgda_place_give(struct shmemi_ibgda_arena *arena, struct shmemi_ibgda_place *place);
+
+/* qp.c */
+int shmemi_ibgda_make_cq(struct shmemi_verbs_nic *nic, const struct shmemi_ibgda_place *place, bool idle,
+                         struct mlx5dv_devx_obj **cq_out, uint32_t *cqn_out);
+
+#endif

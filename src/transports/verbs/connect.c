@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* connect.c - queues from open to close, whatever their kind. */
+#include "verbs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { PSN_MASK = 0xffffff };
+
+/* Random, so that packets of an earlier connection with the same numbers are not taken for this one's. */
+static uint32_t first_psn(void)
+{
+    uint32_t psn = 0;
+
+    if (getrandom(&psn, sizeof psn, 0) != sizeof psn)
+        psn = 1;
+    return psn & PSN_MASK;
+}
+
+static int forked(struct shmemi_verbs_nic *nic)
+{
+    shmemi_verbs_log(nic->config, SHMEMI_VERBS_ERR, "this process is a child of the PE by fork: only the PE itself can use "
+                                                    "the NIC");
+    return -EPERM;
+}
+
+int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct shmemi_nic_queue *q)
+{
+    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
+    struct shmemi_verbs_end peer = { .pe = pe };
+    struct shmemi_verbs_queue *common;
+    uint32_t qpn;
+    int status;
+
+    if (shmemi_verbs_forked())
+        return forked(nic);
+    if (!nic->peers || pe < 0 || pe >= nic->config->n_pes)
+        return -EINVAL;
+    memset(q, 0, sizeof *q);
+    q->nic = base;
+    q->pe = pe;
+    q->shared = shared;
+    status = nic->kind->create(nic, q, &qpn);
+    if (status)
+        return status;
+    common = q->priv;
+    peer.psn = first_psn();
+    status = shmemi_verbs_service_connect(nic, pe, qpn, peer.psn, &common->nonce, &peer.qpn);
+    if (!status) {
+        status = nic->kind->connect(nic, q, &peer);
+        if (status)
+            shmemi_verbs_service_bye(nic, pe, common->nonce);
+    }
+    if (status) {
+        nic->kind->destroy(nic, q);
+        return status;
+    }
+    shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "queue pair 0x%x is connected to PE %d's 0x%x", qpn, pe, peer.qpn);
+    return 0;
+}
+
+void shmemi_verbs_queue_close(struct shmemi_nic_queue *q)
+{
+    struct shmemi_verbs_nic *nic = shmemi_verbs_of(q->nic);
+    struct shmemi_verbs_queue *common = q->priv;
+    uint64_t nonce;
+
+    if (!common || shmemi_verbs_forked())
+        return;
+    nonce = common->nonce;
+    nic->kind->destroy(nic, q);
+    shmemi_verbs_service_bye(nic, q->pe, nonce);
+}
+
+void shmemi_verbs_queue_error(struct shmemi_nic_queue *q, struct shmemi_nic_error *out)
+{
+    memset(out, 0, sizeof *out);
+    out->pe = q->pe;
+    if (q->nic->kind == SHMEMI_NIC_MLX5)
+        shmemi_ibgda_error(q, out);
+    else
+        shmemi_proxy_error(q, out);
+}
