@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shmemi_optional.m4 - PMIx, hwloc, verbs, CUDA, Check: found or left out.
 #
-# Headers are all that is needed of the first four: the library opens theirs
-# at run time (dlopen), so one build runs with or without them.
+# The library links none of them: it opens what it needs at run time (dlopen), so one build runs with or without them.
+# Its module for the NIC, which it opens too, is linked with verbs and hwloc.
 
 # SHMEMI_OPTIONAL(NAME, TEXT, DEFINE, HEADER, PKGCONFIG, CONDITION)
 # --with-NAME[=DIR] / --without-NAME; CONDITION is a constant of the header that must hold.  Sets DEFINE in config.h, NAME_CPPFLAGS,
@@ -41,6 +41,16 @@ AC_SUBST(m4_toupper($1)[_CPPFLAGS])
 AM_CONDITIONAL([$3], [test $shmemi_have = yes])
 ])
 
+# SHMEMI_LIBS(NAME, PKGCONFIG, LIBS): NAME_LIBS, what a module of ours that needs NAME links with.
+AC_DEFUN([SHMEMI_LIBS], [
+m4_toupper($1)_LIBS="$3"
+AS_CASE([$with_$1],
+    [yes|check|no], [AS_IF([test -n "$PKG_CONFIG" && $PKG_CONFIG --exists "$2" 2>/dev/null],
+        [m4_toupper($1)_LIBS="`$PKG_CONFIG --libs-only-L $2 2>/dev/null` $3"])],
+    [m4_toupper($1)_LIBS="-L$with_$1/lib $3"])
+AC_SUBST(m4_toupper($1)[_LIBS])
+])
+
 AC_DEFUN([SHMEMI_PMIX], [
 AC_CHECK_PROGS([PKG_CONFIG], [pkg-config pkgconf])
 SHMEMI_OPTIONAL([pmix], [launch by PMIx: mpirun, srun --mpi=pmix], [HAVE_PMIX], [pmix.h], [pmix],
@@ -59,11 +69,13 @@ AS_IF([test "$shmemi_pmix_says" = yes], [
 AC_DEFUN([SHMEMI_HWLOC], [
 SHMEMI_OPTIONAL([hwloc], [topology by hwloc], [HAVE_HWLOC], [hwloc.h], [hwloc],
     [HWLOC_API_VERSION >= 0x00020000])
+SHMEMI_LIBS([hwloc], [hwloc], [-lhwloc])
 ])
 
 AC_DEFUN([SHMEMI_VERBS], [
 SHMEMI_OPTIONAL([verbs], [InfiniBand verbs and mlx5 direct access], [HAVE_VERBS],
     [infiniband/mlx5dv.h], [libmlx5], [MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE])
+SHMEMI_LIBS([verbs], [libmlx5 libibverbs], [-lmlx5 -libverbs])
 ])
 
 # CUDA's toolkit seldom has a pkg-config file: look in the usual places.

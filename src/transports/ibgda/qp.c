@@ -206,17 +206,15 @@ static void queue_free(struct shmemi_verbs_nic *nic, struct queue *q)
     free(q);
 }
 
-static void fill_sq(const struct shmemi_verbs_nic *nic, const struct queue *q, unsigned log_blocks, struct shmemi_sq *sq)
+static int fill_sq(const struct shmemi_verbs_nic *nic, const struct queue *q, unsigned log_blocks, struct shmemi_sq *sq)
 {
     uint8_t *base = q->place->piece->base;
+    void *records = base + q->place->records + SHMEMI_IBGDA_QP_RECORD;
 
-    memset(sq, 0, sizeof *sq);
-    sq->ring = (uint64_t *)(void *)(base + q->place->ring);
-    sq->dbrec = (uint32_t *)(void *)(base + q->place->records + SHMEMI_IBGDA_QP_RECORD) + MLX5_SND_DBR;
-    sq->doorbell = nic->ibgda->uar->reg_addr;
-    sq->cqe = base + q->place->cq;
-    sq->qpn = q->qpn;
-    sq->log_depth = log_blocks;
+    return shmemi_sq_init(sq, base + q->place->ring, (uint32_t *)records + MLX5_SND_DBR, nic->ibgda->uar->reg_addr,
+                          base + q->place->cq, q->qpn, log_blocks, 0)
+               ? -EINVAL
+               : 0;
 }
 
 static int create(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq, uint32_t *qpn_out)
@@ -229,12 +227,13 @@ static int create(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq, uin
         status = shmemi_ibgda_make_cq(nic, q->place, false, &q->cq, &q->cqn);
     if (!status)
         status = make_qp(nic, q, log_blocks, false);
+    if (!status)
+        status = fill_sq(nic, q, log_blocks, &nq->sq);
     if (status) {
         if (q)
             queue_free(nic, q);
         return status;
     }
-    fill_sq(nic, q, log_blocks, &nq->sq);
     nq->priv = q;
     *qpn_out = q->qpn;
     return 0;
@@ -308,11 +307,11 @@ static const char *opcode_name(uint8_t opcode)
 void shmemi_ibgda_error(const struct shmemi_nic_queue *nq, struct shmemi_nic_error *out)
 {
     const struct shmemi_sq *sq = &nq->sq;
-    size_t slot = sq->error_index & ((1u << sq->log_depth) - 1);
-    const struct mlx5_wqe_ctrl_seg *ctrl = (const void *)(sq->ring + slot * (SHMEMI_IBGDA_BLOCK / 8));
+    size_t slot = sq->error >> 32 & (sq->depth - 1);
+    const struct mlx5_wqe_ctrl_seg *ctrl = (const void *)(sq->ring + slot * SHMEMI_IBGDA_BLOCK);
     const struct mlx5_wqe_raddr_seg *remote = (const void *)(ctrl + 1);
     const struct shmemi_verbs_syndrome *s;
-    uint8_t opcode = (uint8_t)(be32toh(ctrl->opmod_idx_opcode) & 0xff);
+    uint8_t opcode = (uint8_t)(sq->error >> 48 & 0xff);
 
     out->syndrome = (uint8_t)(sq->error & 0xff);
     out->vendor_syndrome = (uint8_t)(sq->error >> 8 & 0xff);
