@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nic_load.c - where the NIC's module lies, seen from the library or program that this code is in. */
+#include "config.h"
+
 #include "nic_load.h"
 
 #include <dlfcn.h>

@@ -105,7 +105,7 @@ static int make_shared(struct shmemi_verbs_nic *nic)
 
 int shmemi_ibgda_open(struct shmemi_verbs_nic *nic)
 {
-    unsigned log_depth;
+    unsigned log_depth = 0;
     int status = read_caps(nic, &log_depth);
 
     if (status)

@@ -5,6 +5,8 @@
  * It sleeps in poll until a datagram comes, the device reports something, one of this process's threads has something
  * to say (wake_fd), or it is time to repeat a message.  It is the only one that touches the datagram queue pair.
  */
+#include "config.h"
+
 #include "service.h"
 
 #include <errno.h>
