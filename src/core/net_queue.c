@@ -93,10 +93,12 @@ static void close_queues(struct shmemi_net_ctx *c)
 
 void shmemi_net_ctx_reuse(struct shmemi_net_ctx *c, long options)
 {
-    bool shared = c->shared;
+    bool was_shared = c->shared;
 
     set_sharing(c, options);
-    if (c->shared != shared)
+    if (was_shared && c->queues)
+        c->shared = true; /* serves one thread as well */
+    else if (c->shared)
         close_queues(c); /* quiet since the slot's last context went */
 }
 
