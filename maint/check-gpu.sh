@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# check-gpu.sh - every test that needs a GPU: device tests, examples, NCCL in the same process, compute-sanitizer.
+#
+#     maint/check-gpu.sh (-t TARBALL | -b BUILD -s SOURCE) [-o OUT] [-l SECONDS] [-k NAME]
+#
+#   -t       a `make dist` tarball: configured, built and installed first (into OUT/marrow)
+#   -b, -s   a build tree and its source tree (`make check-gpu`)
+#   -o       folder for logs (default: check-gpu.out)
+#   -l       give up after so many seconds (default 460); what has not run by then counts as failed
+#   -k       only steps whose name contains NAME
+#
+# Several PEs share GPU 0 under MPS, and with several GPUs each PE also gets its own.  Ends with `N passed, N failed';
+# exit status 0, 1, or 77 without a GPU or nvcc.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/mps.sh"
+
+usage() {
+    sed -n '3,14s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+
+tarball='' build='' source='' out=check-gpu.out limit=460 only=''
+while getopts t:b:s:o:l:k: opt; do
+    case $opt in
+    t) tarball=$OPTARG ;;
+    b) build=$OPTARG ;;
+    s) source=$OPTARG ;;
+    o) out=$OPTARG ;;
+    l) limit=$OPTARG ;;
+    k) only=$OPTARG ;;
+    *) usage ;;
+    esac
+done
+[ $OPTIND -gt $# ] || usage
+[ -n "$tarball" ] || [ -n "$build" ] && [ -n "$source$tarball" ] || usage
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+[ "$gpus" -gt 0 ] || { echo "check-gpu: no GPU here: skipped"; exit 77; }
+[ -x "$nvcc" ] || { echo "check-gpu: no nvcc here: skipped"; exit 77; }
+out=$(mkdir -p "$out" && cd "$out" && pwd) || exit 1
+trap 'mps_stop' EXIT
+trap 'exit 130' INT TERM
+export NCCL_NVLS_ENABLE=0 NCCL_SOCKET_IFNAME=lo
+
+if [ -n "$tarball" ]; then
+    sh "$here/install-tarball.sh" "$tarball" "$out/marrow" "NVCC_GENCODE=-arch=native" "NVCC_ARCH=-arch=native" || exit 1
+    build=$out/marrow/build source=$out/marrow/source
+    echo "# built in $SECONDS s"
+fi
+build=$(cd "$build" && pwd) && source=$(cd "$source" && pwd) || exit 1
+oshrun=$build/src/tools/oshrun
+bin=$out/bin
+mkdir -p "$bin"
+
+passed=0 failed=0
+# result STATUS NAME LOG SECONDS
+result() {
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+        echo "ok - $2 ($4 s)"
+    elif [ "$1" = 77 ]; then
+        echo "ok - $2 # SKIP"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $2 (status $1, $4 s)"
+        grep -vE '^ok |^# *$' "$3" | tail -n 15 | sed 's/^/#   /'
+    fi
+}
+
+# step SECONDS NAME COMMAND...: runs it bounded; its output goes to a log.
+step() {
+    local seconds=$1 name=$2 log status from=$SECONDS
+    shift 2
+    case $name in *"$only"*) ;; *) return 0 ;; esac
+    log=$out/$(printf %s "$name" | tr -c 'A-Za-z0-9._\n-' _).log
+    if [ $((limit - SECONDS)) -lt 3 ]; then
+        echo "out of time: not run" >"$log"
+        result 124 "$name" "$log" 0
+        return
+    fi
+    [ $((limit - SECONDS)) -ge "$seconds" ] || seconds=$((limit - SECONDS))
+    timeout -k 5 "$seconds" "$@" >"$log" 2>&1 </dev/null
+    status=$?
+    # A program that ended well but printed a failed point, or nothing at all, did not pass.
+    if [ $status = 0 ] && { grep -q '^not ok' "$log" || [ ! -s "$log" ]; }; then status=1; fi
+    result $status "$name" "$log" $((SECONDS - from))
+}
+
+wheel() { python3 -c "import nvidia.$1 as m; print(list(m.__path__)[0])" 2>/dev/null; }
+
+# compile NAME SOURCE [OPTION]...
+compile() {
+    local name=$1 file=$2
+    shift 2
+    timeout 240 "$nvcc" -x cu -std=c++17 -arch=native -O2 -lineinfo -I"$source/include" -I"$build/include" -I"$source/tests/mp" \
+        -I"$source/tests/device" "$file" -o "$bin/$name" "$@" -L"$build/src/.libs" -lmarrow \
+        -Xlinker "-rpath=$build/src/.libs" >"$out/compile-$name.log" 2>&1 || rm -f "$bin/$name"
+}
+
+nccl=$(wheel nccl) && [ -d "$nccl/include" ] || nccl=''
+tests=()
+for f in "$source"/tests/device/*.c; do
+    grep -q 'main *(' "$f" || continue
+    name=$(basename "$f" .c)
+    tests+=("$name")
+    compile "$name" "$f" &
+done
+[ -z "$nccl" ] || compile nccl "$source/tests/gpu/nccl.cu" -I"$nccl/include" -L"$nccl/lib" -l:libnccl.so.2 -Xlinker "-rpath=$nccl/lib" &
+wait
+for name in "${tests[@]}" ${nccl:+nccl}; do
+    [ -x "$bin/$name" ]
+    result $? "compile $name" "$out/compile-$name.log" $SECONDS
+done
+
+# all_with PES WHERE: the device tests and the examples.
+all_with() {
+    local n=$1 where=$2 name ex=$build/examples data=$source/examples/data
+    for name in "${tests[@]}"; do
+        [ ! -x "$bin/$name" ] || step 60 "device $name, $n PEs $where" "$oshrun" -n "$n" "$bin/$name"
+    done
+    step 30 "ring, $n PEs $where" "$oshrun" -n "$n" "$ex/ring-gpu" -l 1000 -w 100
+    step 30 "ring of long messages, $n PEs $where" "$oshrun" -n "$n" "$ex/ring-gpu" -l 50 -w 100000
+    step 30 "heat, $n PEs $where" "$oshrun" -n "$n" "$ex/heat-gpu" -s 500
+    step 30 "heat of few rows, $n PEs $where" "$oshrun" -n "$n" "$ex/heat-gpu" -r 3 -c 70 -s 99
+    step 30 "cg, $n PEs $where" "$oshrun" -n "$n" "$ex/cg-gpu" --check "$data/poisson2d-32.mtx"
+    step 30 "cg random, $n PEs $where" "$oshrun" -n "$n" "$ex/cg-gpu" --check -b random -k 3 "$data/random-200.mtx"
+    step 30 "moe_dispatch, $n PEs $where" "$oshrun" -n "$n" "$ex/moe-dispatch"
+    step 30 "moe_dispatch of odd sizes, $n PEs $where" "$oshrun" -n "$n" "$ex/moe-dispatch" -t 37 -d 33 -e 5 -k 3 -r 7 -b 3
+    [ ! -x "$bin/nccl" ] || step 60 "NCCL in the same process, $n PEs $where" "$oshrun" -n "$n" "$bin/nccl"
+}
+
+if [ "$gpus" -ge 2 ]; then
+    all_with 2 "on 2 GPUs"
+    [ "$gpus" -lt 4 ] || all_with 4 "on 4 GPUs"
+fi
+export CUDA_VISIBLE_DEVICES=0
+step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
+if mps_start "$out/mps"; then
+    all_with 2 "on one GPU under MPS"
+    all_with 4 "on one GPU under MPS"
+    mps_stop
+else
+    result 1 "start MPS" "$out/mps/log/start" 0
+fi
+
+# Sanitizers: with a GPU for each PE where there are two, else the two PEs take turns.
+[ "$gpus" -lt 2 ] || unset CUDA_VISIBLE_DEVICES
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+if [ -n "$sanitizer" ]; then
+    for name in "${tests[@]}"; do
+        for tool in memcheck racecheck; do
+            [ ! -x "$bin/$name" ] || MARROW_TEST_SHORT=1 step 75 "$tool $name" "$oshrun" -n 2 "$sanitizer" --tool $tool \
+                --error-exitcode 9 "$bin/$name"
+        done
+    done
+    step 60 "memcheck heat" "$oshrun" -n 2 "$sanitizer" --tool memcheck --error-exitcode 9 "$build/examples/heat-gpu" -r 20 -c 20 -s 5 -b 2
+else
+    echo "# no compute-sanitizer here"
+fi
+
+echo "# $SECONDS s; logs in $out"
+printf '%d passed, %d failed\n' $passed $failed
+[ $passed -gt 0 ] && [ $failed = 0 ]
