@@ -31,7 +31,7 @@ struct bench {
 };
 
 struct bench_result {
-    double p50, p999, max;
+    double p50, mean, p999, max;
 };
 
 void bench_cuda(cudaError_t status, const char *what);
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(1024) bench_loop(Op op, int warm, int n, uint3
 template <class Op>
 struct bench_result bench_run(struct bench *b, Op op, int active, int threads, int n)
 {
-    struct bench_result r = { 0, 0, 0 };
+    struct bench_result r = { 0, 0, 0, 0 };
     int warm = b->quick ? 2 : n < 256 ? 16 : 256;
 
     if (b->quick && n > 32)

@@ -115,15 +115,16 @@ static void report(int pe, const char *row, const uint32_t *samples, const uint6
 {
     static uint32_t t[SAMPLES];
     uint64_t s[2];
-    double tick;
+    double tick, mean;
 
     need_cuda(cudaDeviceSynchronize(), "kernel");
     need_cuda(cudaMemcpy(t, samples, sizeof t, cudaMemcpyDeviceToHost), "cudaMemcpy");
     need_cuda(cudaMemcpy(s, span, sizeof s, cudaMemcpyDeviceToHost), "cudaMemcpy");
     tick = (double)s[0] / (double)s[1];
+    mean = (double)s[0] / SAMPLES;
     std::sort(t, t + SAMPLES);
     if (pe == 0)
-        printf("%s,ns,%.4g,%.4g,%.4g,0\n", row, t[SAMPLES / 2] * tick, t[(int)((SAMPLES - 1) * 0.999)] * tick,
+        printf("%s,ns,%.4g,%.4g,%.4g,%.4g,0\n", row, t[SAMPLES / 2] * tick, mean, t[(int)((SAMPLES - 1) * 0.999)] * tick,
                t[SAMPLES - 1] * tick);
 }
 
@@ -151,7 +152,7 @@ int main(void)
     need_cuda(cudaMalloc((void **)&samples, SAMPLES * sizeof *samples), "cudaMalloc");
     need_cuda(cudaMalloc((void **)&span, 2 * sizeof *span), "cudaMalloc");
     if (pe == 0)
-        printf("# NCCL, %d PEs on %d GPUs\nrow,unit,p50,p999,max,wrong\n", n, devices);
+        printf("# NCCL, %d PEs on %d GPUs\nrow,unit,p50,mean,p999,max,wrong\n", n, devices);
     barriers<ncclCoopThread><<<1, 1>>>(dev, 0, samples, span);
     report(pe, "barrier_thread", samples, span);
     barriers<ncclCoopWarp><<<1, 32>>>(dev, 0, samples, span);
