@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # check-gpu.sh - every test that needs a GPU: device tests, examples, NCCL in the same process, compute-sanitizer.
 #
-#     maint/check-gpu.sh (-t TARBALL | -b BUILD -s SOURCE) [-o OUT] [-l SECONDS] [-k NAME]
+#     maint/check-gpu.sh (-t TARBALL | -b BUILD -s SOURCE) [-o OUT] [-l SECONDS] [-k NAME] [-q]
 #
 #   -t       a `make dist` tarball: configured, built and installed first (into OUT/marrow)
 #   -b, -s   a build tree and its source tree (`make check-gpu`)
 #   -o       folder for logs (default: check-gpu.out)
 #   -l       give up after so many seconds (default 460); what has not run by then counts as failed
 #   -k       only steps whose name contains NAME
+#   -q       quick: two PEs on one GPU under MPS, no sanitizers
 #
 # Several PEs share GPU 0 under MPS, and with several GPUs each PE also gets its own.  Ends with `N passed, N failed';
 # exit status 0, 1, or 77 without a GPU or nvcc.
@@ -18,12 +19,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/mps.sh"
 
 usage() {
-    sed -n '3,14s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
-tarball='' build='' source='' out=check-gpu.out limit=460 only=''
-while getopts t:b:s:o:l:k: opt; do
+tarball='' build='' source='' out=check-gpu.out limit=460 only='' quick=no
+while getopts t:b:s:o:l:k:q opt; do
     case $opt in
     t) tarball=$OPTARG ;;
     b) build=$OPTARG ;;
@@ -31,6 +32,7 @@ while getopts t:b:s:o:l:k: opt; do
     o) out=$OPTARG ;;
     l) limit=$OPTARG ;;
     k) only=$OPTARG ;;
+    q) quick=yes ;;
     *) usage ;;
     esac
 done
@@ -132,15 +134,15 @@ all_with() {
     [ ! -x "$bin/nccl" ] || step 60 "NCCL in the same process, $n PEs $where" "$oshrun" -n "$n" "$bin/nccl"
 }
 
-if [ "$gpus" -ge 2 ]; then
+if [ "$gpus" -ge 2 ] && [ $quick = no ]; then
     all_with 2 "on 2 GPUs"
     [ "$gpus" -lt 4 ] || all_with 4 "on 4 GPUs"
 fi
 export CUDA_VISIBLE_DEVICES=0
-step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
+[ $quick = yes ] || step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
 if mps_start "$out/mps"; then
     all_with 2 "on one GPU under MPS"
-    all_with 4 "on one GPU under MPS"
+    [ $quick = yes ] || all_with 4 "on one GPU under MPS"
     mps_stop
 else
     result 1 "start MPS" "$out/mps/log/start" 0
@@ -149,7 +151,9 @@ fi
 # Sanitizers: with a GPU for each PE where there are two, else the two PEs take turns.
 [ "$gpus" -lt 2 ] || unset CUDA_VISIBLE_DEVICES
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
-if [ -n "$sanitizer" ]; then
+if [ $quick = yes ]; then
+    :
+elif [ -n "$sanitizer" ]; then
     for name in "${tests[@]}"; do
         for tool in memcheck racecheck; do
             [ ! -x "$bin/$name" ] || MARROW_TEST_SHORT=1 step 75 "$tool $name" "$oshrun" -n 2 "$sanitizer" --tool $tool \
