@@ -111,6 +111,8 @@ for f in "$source"/tests/device/*.c; do
     compile "$name" "$f" &
 done
 [ -z "$nccl" ] || compile nccl "$source/tests/gpu/nccl.cu" -I"$nccl/include" -L"$nccl/lib" -l:libnccl.so.2 -Xlinker "-rpath=$nccl/lib" &
+make -C "$build" -k -j"$(getconf _NPROCESSORS_ONLN)" cuda-examples >"$out/compile-examples.log" 2>&1
+result $? "compile the examples" "$out/compile-examples.log" $SECONDS
 wait
 for name in "${tests[@]}" ${nccl:+nccl}; do
     [ -x "$bin/$name" ]
