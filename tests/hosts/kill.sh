@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# kill.sh - kills one PE at a random moment, over and over: each job ends in time with a status, and leaves nothing.
+#
+# MARROW_TEST_KILLS says how often (default 8; a full run is 100), MARROW_TEST_SEED repeats a run.  Ways in turn:
+# launcher, nodes, transport, loss.  The launcher `deaf' is an mpirun that goes on when a process dies, as srun does
+# without -K: there the library alone has to notice.
+set -u
+. "${top_srcdir:?}/tests/launch/lib.sh"
+nic=$build/tests/softhca/softhca-run
+work=$build/tests/hosts/net_job
+[ -x "$nic" ] || skip_all "no virtual NIC"
+kills=${MARROW_TEST_KILLS:-8}
+RANDOM=${MARROW_TEST_SEED:=$$}
+echo "# seed $MARROW_TEST_SEED"
+limit=20 # seconds, from the kill on: what the settings below add up to, and as much again for a loaded machine
+export MARROW_IB_TIMEOUT=10 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=4 MARROW_TIMEOUT=8 MARROW_INIT_TIMEOUT=8
+# What processes leave in a temporary folder is ours to see.
+export TMPDIR=$dir OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
+launchers=(oshrun)
+[ "${MPIRUN:-no}" = no ] || [ "${MARROW_HAVE_PMIX:-yes}" != yes ] || launchers+=(deaf mpirun)
+
+# started HOW NODES LOSS: the job in the background, its output in $dir/out.
+started() {
+    local -a line=("$nic" --faults "loss=$3" "$oshrun")
+    case $1 in
+    mpirun) line+=(--launcher mpirun) ;;
+    deaf) line+=(--launcher mpirun --launcher-args "--enable-recovery") ;;
+    esac
+    timeout -k 5 90 "${line[@]}" --nodes "$2" -n 4 "$work" work 0 60000 > "$dir/out" 2> "$dir/err" < /dev/null &
+    job=$!
+}
+pids() { sed -n 's/^pid //p' "$dir/out"; }
+four_pids() { [ "$(pids | wc -l)" = 4 ]; }
+
+for i in $(seq "$kills"); do
+    how=${launchers[$((i % ${#launchers[@]}))]}
+    nodes=$((i / 3 % 2 * 2 + 2))
+    MARROW_TRANSPORT=$([ $((i / 6 % 2)) = 0 ] && echo ibgda || echo proxy)
+    export MARROW_TRANSPORT
+    loss=$((i / 2 % 2))%
+    ms=$((RANDOM % 1500))
+    victim=$((RANDOM % 4 + 1))
+    what="$i: $how, $nodes nodes, $MARROW_TRANSPORT, loss $loss: PE's process $victim after $ms ms"
+    took="" status=""
+    started "$how" "$nodes" "$loss"
+    if ! within 30 four_pids; then
+        kill "$job"
+        wait "$job"
+        status=$?
+        point 1 "$what: it did not start"
+        continue
+    fi
+    sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
+    from=$SECONDS
+    kill -KILL "$(pids | sed -n "${victim}p")"
+    wait "$job"
+    status=$?
+    took=$(((SECONDS - from) * 1000))
+    good=0
+    [ "$status" != 0 ] && [ "$status" != 124 ] && [ "$took" -le $((limit * 1000)) ] || good=1
+    within 5 nobody_runs "$work" || good=1
+    point $good "$what"
+done
+nothing_left() { [ -z "$(find "$dir" -maxdepth 1 -name 'softhca-*')" ]; }
+holds "the virtual NIC's folders are gone" within 10 nothing_left
+done_testing
