@@ -30,5 +30,5 @@ SHMEMI_API(void, shmemx_signal_op, (uint64_t *sig_addr, uint64_t signal, int sig
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
     shmemi_amo(SHMEM_CTX_DEFAULT, sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD, sig_addr, &signal, NULL, NULL,
-               sizeof signal, pe, call);
+               sizeof signal, pe, false, call);
 }
