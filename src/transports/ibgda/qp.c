@@ -247,6 +247,21 @@ static int connect_queue(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *
     return status ? status : to_rts(nic, q, peer);
 }
 
+/* Writes the error completion that the device no longer does; host and GPU threads find it as any other. */
+static void fail(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *common)
+{
+    struct queue *q = (struct queue *)common;
+    struct mlx5_err_cqe *cqe = (void *)(q->place->piece->base + q->place->cq);
+    uint32_t last = htobe32(0xffffu << 16 | MLX5_CQE_REQ_ERR << 4);
+
+    (void)nic;
+    cqe->syndrome = SHMEMI_VERBS_DEVICE_DEAD;
+    cqe->vendor_err_synd = 0;
+    cqe->s_wqe_opcode_qpn = htobe32(0xffu << 24 | q->qpn);
+    /* Pairs with the acquire in shmemi_sq_poll: the words above are read after this one. */
+    __atomic_store_n((uint32_t *)(void *)&cqe->wqe_counter, last, __ATOMIC_RELEASE);
+}
+
 static void destroy(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq)
 {
     queue_free(nic, nq->priv);
@@ -281,7 +296,7 @@ static void drop(struct shmemi_verbs_nic *nic, void *responder)
 }
 
 const struct shmemi_verbs_kind shmemi_ibgda_kind = {
-    .create = create, .connect = connect_queue, .destroy = destroy, .accept = accept_queue, .drop = drop
+    .create = create, .connect = connect_queue, .destroy = destroy, .fail = fail, .accept = accept_queue, .drop = drop
 };
 
 static const char *opcode_name(uint8_t opcode)
@@ -319,5 +334,6 @@ void shmemi_ibgda_error(const struct shmemi_nic_queue *nq, struct shmemi_nic_err
     out->what = s->what;
     out->advice = s->advice;
     out->operation = opcode_name(opcode);
-    out->raddr = opcode == MLX5_OPCODE_NOP ? 0 : be64toh(remote->raddr);
+    /* An entry that is not known is not there to be read either. */
+    out->raddr = opcode == MLX5_OPCODE_NOP || opcode == 0xff ? 0 : be64toh(remote->raddr);
 }

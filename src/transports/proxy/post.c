@@ -42,8 +42,8 @@ static int take_completions(struct shmemi_proxy_queue *q)
     struct ibv_wc wc[COMPLETIONS];
     int n = ibv_poll_cq(q->cq, COMPLETIONS, wc);
 
-    if (n < 0)
-        fail(q, q->done, -EIO);
+    if (n < 0 || (n == 0 && __atomic_load_n(&q->dead, __ATOMIC_RELAXED)))
+        fail(q, q->done + 1, -EIO);
     for (int i = 0; i < n; i++) {
         if (wc[i].status == IBV_WC_SUCCESS) {
             q->done = wc[i].wr_id;

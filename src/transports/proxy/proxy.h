@@ -27,6 +27,7 @@ struct shmemi_proxy_queue {
     /* the first error, which stays */
     int error;            /* 0, or -errno */
     bool refused;         /* by ibv_post_send, not by a completion */
+    bool dead;            /* set by the service's thread: the device completes nothing more */
     int wc_status;
     uint32_t vendor;
     struct shmemi_proxy_request failed;

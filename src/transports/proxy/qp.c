@@ -191,6 +191,14 @@ static int connect_queue(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *
     return status ? status : to_rts(nic, q->qp, peer);
 }
 
+static void fail(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *common)
+{
+    struct shmemi_proxy_queue *q = (struct shmemi_proxy_queue *)common;
+
+    (void)nic;
+    __atomic_store_n(&q->dead, true, __ATOMIC_RELAXED);
+}
+
 static void destroy(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq)
 {
     (void)nic;
@@ -226,7 +234,7 @@ static void drop(struct shmemi_verbs_nic *nic, void *responder)
 }
 
 const struct shmemi_verbs_kind shmemi_proxy_kind = {
-    .create = create, .connect = connect_queue, .destroy = destroy, .accept = accept_queue, .drop = drop
+    .create = create, .connect = connect_queue, .destroy = destroy, .fail = fail, .accept = accept_queue, .drop = drop
 };
 
 void shmemi_proxy_error(const struct shmemi_nic_queue *nq, struct shmemi_nic_error *out)
@@ -234,7 +242,7 @@ void shmemi_proxy_error(const struct shmemi_nic_queue *nq, struct shmemi_nic_err
     const struct shmemi_proxy_queue *q = nq->priv;
     const struct shmemi_verbs_syndrome *s;
 
-    out->syndrome = shmemi_verbs_wc_syndrome(q->wc_status);
+    out->syndrome = q->dead ? SHMEMI_VERBS_DEVICE_DEAD : shmemi_verbs_wc_syndrome(q->wc_status);
     out->vendor_syndrome = (uint8_t)q->vendor;
     s = shmemi_verbs_syndrome(out->syndrome);
     out->what = q->refused ? "work request refused by the verbs library" : s->what;

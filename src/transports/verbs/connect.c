@@ -25,6 +25,39 @@ static int forked(struct shmemi_verbs_nic *nic)
     return -EPERM;
 }
 
+static void enlist(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *q)
+{
+    pthread_mutex_lock(&nic->lock);
+    q->next = nic->queues;
+    if (q->next)
+        q->next->prev = q;
+    nic->queues = q;
+    if (nic->dead)
+        nic->kind->fail(nic, q);
+    pthread_mutex_unlock(&nic->lock);
+}
+
+static void strike_off(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *q)
+{
+    pthread_mutex_lock(&nic->lock);
+    if (q->next)
+        q->next->prev = q->prev;
+    if (q->prev)
+        q->prev->next = q->next;
+    else
+        nic->queues = q->next;
+    pthread_mutex_unlock(&nic->lock);
+}
+
+void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic)
+{
+    pthread_mutex_lock(&nic->lock);
+    nic->dead = true;
+    for (struct shmemi_verbs_queue *q = nic->queues; q; q = q->next)
+        nic->kind->fail(nic, q);
+    pthread_mutex_unlock(&nic->lock);
+}
+
 int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct shmemi_nic_queue *q)
 {
     struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
@@ -56,6 +89,7 @@ int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct
         nic->kind->destroy(nic, q);
         return status;
     }
+    enlist(nic, common);
     shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "queue pair 0x%x is connected to PE %d's 0x%x", qpn, pe, peer.qpn);
     return 0;
 }
@@ -68,6 +102,7 @@ void shmemi_verbs_queue_close(struct shmemi_nic_queue *q)
 
     if (!common || shmemi_verbs_forked())
         return;
+    strike_off(nic, common);
     nonce = common->nonce;
     nic->kind->destroy(nic, q);
     shmemi_verbs_service_bye(nic, q->pe, nonce);

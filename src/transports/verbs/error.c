@@ -22,6 +22,8 @@ static const struct shmemi_verbs_syndrome syndromes[] = {
       "the peer does not answer: did its process or node die, or the link go down? For a slow or lossy network raise "
       "MARROW_IB_TIMEOUT or MARROW_IB_RETRY" },
     { 0x16, "receiver-not-ready retry counter exceeded", "the peer is overloaded: please report this" },
+    { SHMEMI_VERBS_DEVICE_DEAD, "this PE's NIC has failed",
+      "see its kernel log (dmesg); it may need a reset. MARROW_HCA_LIST=^DEVICE chooses another" },
     { 0x22, "aborted by the peer", "the peer's queue pair went into error: see the messages of that PE" },
 };
 

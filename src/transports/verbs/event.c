@@ -66,6 +66,8 @@ static void one(struct shmemi_verbs_service *s, const struct ibv_async_event *e)
         shmemi_verbs_log(s->nic->config, SHMEMI_VERBS_ERR,
                          SHMEMI_VERBS_AT ": the device has failed; see the kernel log (dmesg). Nothing more goes through it",
                          SHMEMI_VERBS_AT_ARGS(s->nic));
+        s->broken = true;
+        shmemi_verbs_queues_fail(s->nic);
         break;
     case IBV_EVENT_CQ_ERR:
         shmemi_verbs_log(s->nic->config, SHMEMI_VERBS_ERR, SHMEMI_VERBS_AT ": a completion queue has failed",

@@ -257,6 +257,7 @@ static void close_nic(struct shmemi_nic *base)
                          SHMEMI_VERBS_AT_ARGS(nic));
     if (nic->ctx)
         ibv_close_device(nic->ctx);
+    pthread_mutex_destroy(&nic->lock);
     free(nic->peers);
     free(nic);
 }
@@ -269,6 +270,7 @@ static int open_port(const struct shmemi_nic_config *config, const struct shmemi
 
     if (!nic)
         return -ENOMEM;
+    pthread_mutex_init(&nic->lock, NULL);
     nic->config = nic->nic.config = config;
     snprintf(nic->nic.device, sizeof nic->nic.device, "%s", p->device);
     nic->nic.port = p->port;

@@ -141,6 +141,8 @@ int shmemi_verbs_select(const struct shmemi_nic_config *config, struct shmemi_ve
         if (ports[i].far == least)
             choice[equal++] = i;
     }
+    if (left == 1)
+        snprintf(ports[choice[0]].why, sizeof ports[choice[0]].why, "the only one that can be used");
     left = choice[(turn >= 0 ? turn : config->my_local) % equal];
     ports[left].chosen = true;
     return left;

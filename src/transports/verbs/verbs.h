@@ -47,7 +47,8 @@ struct shmemi_verbs_end {
 
 /* What priv of every queue begins with. */
 struct shmemi_verbs_queue {
-    uint64_t nonce; /* names the connection to the peer's service */
+    struct shmemi_verbs_queue *next, *prev; /* all that are open */
+    uint64_t nonce;                         /* names the connection to the peer's service */
 };
 
 struct shmemi_verbs_nic;
@@ -58,6 +59,8 @@ struct shmemi_verbs_kind {
     int (*create)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q, uint32_t *qpn_out);
     int (*connect)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q, const struct shmemi_verbs_end *peer);
     void (*destroy)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q);
+    /* The device is dead and completes nothing more: makes the next poll see an error. */
+    void (*fail)(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *q);
     /* The answering side, ready to receive. */
     int (*accept)(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_end *peer, void **responder_out,
                   uint32_t *qpn_out);
@@ -83,6 +86,9 @@ struct shmemi_verbs_nic {
     struct shmemi_ibgda *ibgda;
     struct shmemi_verbs_service *service;
     struct shmemi_verbs_address *peers; /* by PE, once started */
+    pthread_mutex_t lock;               /* what follows */
+    struct shmemi_verbs_queue *queues;
+    bool dead;
 };
 
 static inline struct shmemi_verbs_nic *shmemi_verbs_of(struct shmemi_nic *nic)
@@ -130,9 +136,12 @@ void shmemi_verbs_service_bye(struct shmemi_verbs_nic *nic, int pe, uint64_t non
 /* connect.c */
 int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, bool shared, struct shmemi_nic_queue *q);
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q);
+/* The device has failed: fails all queues, those too that are opened later. */
+void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic);
 void shmemi_verbs_queue_error(struct shmemi_nic_queue *q, struct shmemi_nic_error *out);
 
 /* error.c */
+enum { SHMEMI_VERBS_DEVICE_DEAD = 0xff }; /* a syndrome of our own */
 struct shmemi_verbs_syndrome {
     uint8_t code;
     const char *what, *advice;
