@@ -71,6 +71,7 @@ SHMEMI_DEV char *shmemi_dev_remote(const void *addr, uint64_t len, int world, ui
                         (uint64_t)world);
     if (shmemi_dev_state.check && len > room)
         shmemi_dev_fail(SHMEMI_DEV_BAD_RANGE, call, (uint64_t)(uintptr_t)addr, len, (uint64_t)world);
+    SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
     return (char *)(uintptr_t)at;
 }
 

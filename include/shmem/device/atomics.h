@@ -107,6 +107,9 @@ SHMEMI_DEV_COLD void shmemi_not_started(void)
 #define SHMEMI_POLL_PAUSE() ((void)0)
 
 #define SHMEMI_UNROLL _Pragma("unroll")
+/* What other PEs can reach is never shared or local memory: the compiler need not look. */
+#define SHMEMI_ASSUME_GLOBAL(p) __builtin_assume(__isGlobal(p))
+#define SHMEMI_ROLLED _Pragma("unroll 1") /* keeps a rare loop from taking registers */
 
 #elif !defined(__CUDACC__)
 
@@ -158,6 +161,8 @@ SHMEMI_DEV_COLD void shmemi_not_started(void)
 
 #define SHMEMI_POLL_PAUSE() SHMEMI_PAUSE()
 #define SHMEMI_UNROLL
+#define SHMEMI_ROLLED
+#define SHMEMI_ASSUME_GLOBAL(p) ((void)0)
 
 #endif
 

@@ -19,7 +19,7 @@ SHMEMI_DEV void shmemi_dev_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
     char *to = shmemi_dev_remote(dest, len, shmemi_dev_ctx_world(ctx, pe, call), call);
 
     shmemi_group_sync(scope);
-    shmemi_copy(to, (const char *)source, len, shmemi_rank(scope), shmemi_size(scope));
+    shmemi_copy_by(scope, to, (const char *)source, len);
     shmemi_group_sync(scope);
 }
 
@@ -29,7 +29,7 @@ SHMEMI_DEV void shmemi_dev_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
     const char *from = shmemi_dev_remote(source, len, shmemi_dev_ctx_world(ctx, pe, call), call);
 
     shmemi_group_sync(scope);
-    shmemi_copy((char *)dest, from, len, shmemi_rank(scope), shmemi_size(scope));
+    shmemi_copy_by(scope, (char *)dest, from, len);
     shmemi_group_sync(scope);
 }
 
@@ -66,7 +66,7 @@ SHMEMI_DEV_LARGE void shmemi_copy_blocks(char *to, uint64_t dst, const char *fro
             shmemi_copy(to + i * dst, from + i * sst, block, rank, size);
     else
         for (uint64_t i = rank; i < nblocks; i += size)
-            shmemi_copy(to + i * dst, from + i * sst, block, 0, 1);
+            shmemi_copy_by_one(to + i * dst, from + i * sst, block);
 }
 
 /* All strided forms; strides and bsize in elements of `elem` bytes. */

@@ -19,7 +19,10 @@ enum shmemi_sync_kind { SHMEMI_SYNC_RELAXED, SHMEMI_SYNC_FENCED };
 /* Own sync block, and that of member `pe`. */
 SHMEMI_DEV char *shmemi_sync_own(const struct shmemi_dev_team *t)
 {
-    return (char *)(uintptr_t)(shmemi_dev_state.dheap_base + t->sync);
+    char *own = (char *)(uintptr_t)(shmemi_dev_state.dheap_base + t->sync);
+
+    SHMEMI_ASSUME_GLOBAL(own);
+    return own;
 }
 
 SHMEMI_DEV char *shmemi_sync_of(const struct shmemi_dev_team *t, int pe, uint32_t call)
@@ -29,6 +32,7 @@ SHMEMI_DEV char *shmemi_sync_of(const struct shmemi_dev_team *t, int pe, uint32_
 
     if (!base)
         shmemi_dev_fail(SHMEMI_DEV_UNREACHABLE, call, t->sync, 0, (uint64_t)world);
+    SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)(base + t->sync));
     return (char *)(uintptr_t)(base + t->sync);
 }
 
