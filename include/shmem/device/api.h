@@ -15,6 +15,7 @@
 #include "wait.h"
 #include "team.h"
 #include "sync.h"
+#include "coll.h"
 
 #if defined(__CUDACC_RTC__) || (defined(__CUDACC__) && defined(SHMEMI_DEVICE_CODE))
 

@@ -16,11 +16,14 @@
 #define SHMEMI_DEVICE_CODE 1
 #endif
 
-/* Device code that folds into its caller, and the cold half that does not. */
+/*
+ * Device code that folds into its caller; the cold half that does not; and what is large and the same for all types and
+ * scopes, which a translation unit has once.
+ */
 #if defined(__CUDACC__)
 #define SHMEMI_DEV static __device__ __forceinline__
-#define SHMEMI_DEV_COLD static __device__ __noinline__
-#define SHMEMI_DEV_LARGE static __device__ inline
+#define SHMEMI_DEV_COLD static inline __device__ __noinline__
+#define SHMEMI_DEV_LARGE static inline __device__ __noinline__
 #else
 #define SHMEMI_DEV static inline __attribute__((always_inline, unused))
 #define SHMEMI_DEV_COLD static __attribute__((cold, noinline, unused))

@@ -117,7 +117,7 @@ SHMEMI_DEV void shmemi_sync_chan(enum shmemi_scope scope, const struct shmemi_de
     shmemi_group_sync(scope);
 }
 
-SHMEMI_DEV_LARGE void shmemi_dev_sync(enum shmemi_scope scope, shmem_team_t team, enum shmemi_sync_kind kind, uint32_t call)
+SHMEMI_DEV void shmemi_dev_sync(enum shmemi_scope scope, shmem_team_t team, enum shmemi_sync_kind kind, uint32_t call)
 {
     struct shmemi_dev_team t = shmemi_dev_team_get(team, call);
 

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll.h - the collectives of kernels, over load and store, on any team.
+ *
+ * Messages of up to shmemi_sync_message() bytes go by lines: 8 data bytes and their flags in one store, so that the data is its own
+ * signal and no fence is needed.  Lines of consecutive operations use two buffers in turn; a member that may be two
+ * operations ahead waits until the others have finished with a buffer (struct shmemi_sync_chan.safe, acks).  Longer ones are
+ * stored into the others' dest, or read from their source by reductions, with one fence and one exchange of flags.
+ * All threads of the group take part; members are served in parallel.
+ */
+#ifndef SHMEM_DEVICE_COLL_H
+#define SHMEM_DEVICE_COLL_H
+
+#include "copy.h"
+#include "reduce.h"
+#include "rma.h"
+#include "sync.h"
+
+#ifdef SHMEMI_DEVICE_CODE
+
+/* One collective, as a thread sees it. */
+struct shmemi_op {
+    struct shmemi_dev_team t;
+    uint64_t epoch, safe;
+    enum shmemi_scope scope;
+    uint32_t n, me, rank, size, call;
+};
+
+/* Everybody has completed the operation before the last: its buffers are free again. */
+SHMEMI_DEV void shmemi_op_wait_safe(struct shmemi_op *o)
+{
+    if (o->safe + 2 >= o->epoch)
+        return;
+    /* Only behind a broadcast, which tells its receivers nothing about each other. */
+    for (uint32_t i = o->rank; i < o->n; i += o->size)
+        if (i != o->me)
+            shmemi_sync_await(shmemi_sync_ack(shmemi_sync_own(&o->t), o->n, i), o->epoch - 2, SHMEMI_SYNC_RELAXED,
+                              shmemi_dev_team_world(&o->t, (int)i), o->call);
+    shmemi_group_sync(o->scope);
+    o->safe = o->epoch - 2;
+}
+
+SHMEMI_DEV_LARGE struct shmemi_op shmemi_op_begin(enum shmemi_scope scope, shmem_team_t team, uint32_t call)
+{
+    struct shmemi_op o;
+    struct shmemi_sync_chan *c;
+
+    o.t = shmemi_dev_team_get(team, call);
+    o.n = (uint32_t)o.t.n_pes;
+    o.me = (uint32_t)o.t.my_pe;
+    o.scope = scope;
+    o.rank = shmemi_rank(scope);
+    o.size = shmemi_size(scope);
+    o.call = call;
+    c = shmemi_sync_chan_of(&o.t, 0);
+    shmemi_group_sync(scope); /* the counters of the call before, and what the group wrote to source */
+    o.epoch = c->epoch + 1;
+    o.safe = c->safe;
+    shmemi_op_wait_safe(&o);
+    return o;
+}
+
+SHMEMI_DEV_LARGE void shmemi_op_end(struct shmemi_op *o)
+{
+    struct shmemi_sync_chan *c = shmemi_sync_chan_of(&o->t, 0);
+
+    shmemi_group_sync(o->scope); /* all have read the counters, and written their part of dest */
+    if (o->rank == 0) {
+        c->epoch = o->epoch;
+        c->safe = o->safe;
+    }
+}
+
+/* All members have begun this epoch: so they have completed the one before. */
+SHMEMI_DEV void shmemi_op_met(struct shmemi_op *o)
+{
+    o->safe = o->epoch - 1;
+}
+
+SHMEMI_DEV_LARGE void shmemi_op_meet(struct shmemi_op *o, enum shmemi_sync_kind kind)
+{
+    uint32_t servers = shmemi_sync_servers(o->scope);
+
+    shmemi_group_sync(o->scope);
+    if (o->rank < servers)
+        shmemi_sync_meet(&o->t, 0, o->epoch, kind, o->rank, servers, o->call);
+    shmemi_group_sync(o->scope);
+    shmemi_op_met(o);
+}
+
+SHMEMI_DEV int shmemi_op_world(const struct shmemi_op *o, uint32_t member)
+{
+    return shmemi_dev_team_world(&o->t, (int)member);
+}
+
+/* ---- lines ---- */
+
+SHMEMI_DEV uint32_t shmemi_lines(uint64_t len)
+{
+    return (uint32_t)((len + 7) / 8);
+}
+
+/* Odd, so never that of memory still zero. */
+SHMEMI_DEV uint64_t shmemi_line_flag(const struct shmemi_op *o)
+{
+    return (uint64_t)(uint32_t)(2 * o->epoch + 1) << 32;
+}
+
+/* The lines of member `from` in `block`. */
+SHMEMI_DEV struct shmemi_sync_line *shmemi_lines_of(const struct shmemi_op *o, char *block, uint32_t from)
+{
+    uint64_t off = ((o->epoch & 1) * o->n + from) * 2 * shmemi_sync_message(o->n);
+
+    return (struct shmemi_sync_line *)(void *)(block + shmemi_sync_lines_off(o->n) + off);
+}
+
+SHMEMI_DEV void shmemi_line_put(struct shmemi_sync_line *l, uint64_t data, uint64_t flag)
+{
+    shmemi_st_pair(l->half, (uint32_t)data | flag, data >> 32 | flag);
+}
+
+SHMEMI_DEV int shmemi_line_try(struct shmemi_sync_line *l, uint64_t flag, uint64_t *data_out)
+{
+    uint64_t a, b;
+
+    shmemi_ld_pair(l->half, &a, &b);
+    *data_out = (uint32_t)a | b << 32;
+    return ((a ^ flag) >> 32 | (b ^ flag) >> 32) == 0;
+}
+
+SHMEMI_DEV uint64_t shmemi_line_get(const struct shmemi_op *o, struct shmemi_sync_line *l, uint32_t from)
+{
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    uint64_t data;
+
+    while (!shmemi_line_try(l, shmemi_line_flag(o), &data))
+        shmemi_spin_step(&s, o->call, shmemi_op_world(o, from), l, l->half[0] >> 32, SHMEM_CMP_EQ,
+                         shmemi_line_flag(o) >> 32);
+    shmemi_spin_done(&s);
+    return data;
+}
+
+SHMEMI_DEV uint32_t shmemi_line_bytes(uint64_t len, uint32_t line)
+{
+    uint64_t left = len - (uint64_t)line * 8;
+
+    return left < 8 ? (uint32_t)left : 8;
+}
+
+/* To every other member: `len` bytes from source + member * step. */
+SHMEMI_DEV_LARGE void shmemi_lines_send(const struct shmemi_op *o, const char *source, uint64_t step, uint64_t len)
+{
+    uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
+
+    for (uint32_t k = o->rank; k < total; k += o->size) {
+        uint32_t p = k / lines, line = k - p * lines, to = o->me + 1 + p;
+
+        to = to < o->n ? to : to - o->n;
+        shmemi_line_put(shmemi_lines_of(o, shmemi_sync_of(&o->t, (int)to, o->call), o->me) + line,
+                        shmemi_word_in(source + to * step + (uint64_t)line * 8, shmemi_line_bytes(len, line)),
+                        shmemi_line_flag(o));
+    }
+}
+
+/* From every other member: `len` bytes to dest + member * step. */
+SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint64_t step, uint64_t len)
+{
+    uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
+
+    for (uint32_t k = o->rank; k < total; k += o->size) {
+        uint32_t p = k / lines, line = k - p * lines, from = o->me + 1 + p;
+
+        from = from < o->n ? from : from - o->n;
+        shmemi_word_out(dest + from * step + (uint64_t)line * 8,
+                        shmemi_line_get(o, shmemi_lines_of(o, shmemi_sync_own(&o->t), from) + line, from),
+                        shmemi_line_bytes(len, line));
+    }
+}
+
+/* ---- alltoall and fcollect: block `member * send_step` of source to block `me` of dest there ---- */
+
+SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *source, uint64_t send_step, uint64_t len)
+{
+    shmemi_copy(dest + o->me * len, source + o->me * send_step, len, o->rank, o->size);
+    if (len == 0) {
+        shmemi_op_meet(o, SHMEMI_SYNC_RELAXED);
+    } else if (len <= shmemi_sync_message(o->n)) {
+        shmemi_lines_send(o, source, send_step, len);
+        shmemi_lines_receive(o, dest, len, len);
+        shmemi_op_met(o);
+    } else {
+        for (uint32_t p = 1; p < o->n; p++) {
+            uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
+
+            shmemi_copy(shmemi_dev_remote(dest + o->me * len, len, shmemi_op_world(o, to), o->call),
+                        source + to * send_step, len, o->rank, o->size);
+        }
+        shmemi_op_meet(o, SHMEMI_SYNC_FENCED);
+    }
+}
+
+SHMEMI_DEV_LARGE int shmemi_dev_fcollect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                         uint64_t len)
+{
+    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_FCOLLECT);
+
+    shmemi_exchange(&o, (char *)dest, (const char *)source, 0, len);
+    shmemi_op_end(&o);
+    shmemi_group_sync(scope);
+    return 0;
+}
+
+SHMEMI_DEV_LARGE int shmemi_dev_alltoall(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                         uint64_t len)
+{
+    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_ALLTOALL);
+
+    shmemi_exchange(&o, (char *)dest, (const char *)source, len, len);
+    shmemi_op_end(&o);
+    shmemi_group_sync(scope);
+    return 0;
+}
+
+SHMEMI_DEV_LARGE int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                          int64_t dst, int64_t sst, uint64_t nelems, uint32_t elem)
+{
+    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_ALLTOALLS);
+    uint64_t to_step = (uint64_t)dst * elem, from_step = (uint64_t)sst * elem;
+
+    if (dst < 1 || sst < 1)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, SHMEMI_CALL_ALLTOALLS, (uint64_t)(dst < sst ? dst : sst), 0, 0);
+    for (uint32_t p = 0; nelems && p < o.n; p++) {
+        uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
+        char *at = shmemi_dev_remote((char *)dest + o.me * nelems * to_step, (nelems - 1) * to_step + elem,
+                                     shmemi_op_world(&o, to), SHMEMI_CALL_ALLTOALLS);
+
+        shmemi_copy_blocks(at, to_step, (const char *)source + to * nelems * from_step, from_step, nelems, elem, elem, o.rank,
+                           o.size);
+    }
+    shmemi_op_meet(&o, SHMEMI_SYNC_FENCED);
+    shmemi_op_end(&o);
+    shmemi_group_sync(scope);
+    return 0;
+}
+
+/* ---- collect ---- */
+
+/* Bytes of all members in the owner's scratch, and where this member's part begins. */
+SHMEMI_DEV uint64_t shmemi_collect_counts(struct shmemi_op *o, uint64_t len, uint64_t *before_out)
+{
+    uint64_t *counts = (uint64_t *)(void *)(shmemi_sync_own(&o->t) + shmemi_sync_counts_off(o->n));
+    uint64_t mine = len, most = 0, before = 0;
+
+    shmemi_lines_send(o, (const char *)&mine, 0, 8);
+    if (o->rank == 0)
+        counts[o->me] = len;
+    shmemi_lines_receive(o, (char *)counts, 8, 8);
+    shmemi_group_sync(o->scope);
+    for (uint32_t i = 0; i < o->n; i++) {
+        most = counts[i] > most ? counts[i] : most;
+        before += i < o->me ? counts[i] : 0;
+    }
+    shmemi_op_met(o);
+    *before_out = before;
+    return most;
+}
+
+SHMEMI_DEV_LARGE int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                        uint64_t len)
+{
+    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_COLLECT);
+    uint64_t before;
+
+    (void)shmemi_collect_counts(&o, len, &before);
+    o.epoch++;
+    for (uint32_t p = 0; len && p < o.n; p++) {
+        uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
+
+        shmemi_copy(shmemi_dev_remote((char *)dest + before, len, shmemi_op_world(&o, to), SHMEMI_CALL_COLLECT),
+                    (const char *)source, len, o.rank, o.size);
+    }
+    shmemi_op_meet(&o, SHMEMI_SYNC_FENCED);
+    shmemi_op_end(&o);
+    shmemi_group_sync(scope);
+    return 0;
+}
+
+/* ---- broadcast ---- */
+
+/* The root's data is in everybody's dest: one fence, and a flag for each. */
+SHMEMI_DEV void shmemi_broadcast_long(struct shmemi_op *o, uint32_t root, char *dest, const char *source, uint64_t len)
+{
+    uint32_t servers = shmemi_sync_servers(o->scope);
+
+    for (uint32_t p = 1; o->me == root && p < o->n; p++) {
+        uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
+
+        shmemi_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), source, len, o->rank, o->size);
+    }
+    shmemi_group_sync(o->scope);
+    if (o->me == root && o->rank < servers) {
+        SHMEMI_FENCE_ACQREL(); /* pairs with the acquire below */
+        for (uint32_t i = o->rank; i < o->n; i += servers)
+            if (i != root)
+                SHMEMI_ST_RLX(shmemi_sync_flag(shmemi_sync_of(&o->t, (int)i, o->call), o->n, 0, root), o->epoch);
+    } else if (o->me != root && o->rank == 0) {
+        shmemi_sync_await(shmemi_sync_flag(shmemi_sync_own(&o->t), o->n, 0, root), o->epoch, SHMEMI_SYNC_FENCED,
+                          shmemi_op_world(o, root), o->call);
+    }
+}
+
+/* By lines: the root to all, each line of each member by a thread. */
+SHMEMI_DEV void shmemi_broadcast_lines(struct shmemi_op *o, uint32_t root, char *dest, const char *source, uint64_t len)
+{
+    struct shmemi_sync_line *from = shmemi_lines_of(o, shmemi_sync_own(&o->t), root);
+
+    if (o->me == root)
+        shmemi_lines_send(o, source, 0, len);
+    for (uint32_t line = o->rank; o->me != root && line < shmemi_lines(len); line += o->size)
+        shmemi_word_out(dest + (uint64_t)line * 8, shmemi_line_get(o, from + line, root), shmemi_line_bytes(len, line));
+}
+
+SHMEMI_DEV_LARGE int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                          uint64_t len, int root)
+{
+    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_BROADCAST);
+
+    if ((uint32_t)root >= o.n)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_PE, SHMEMI_CALL_BROADCAST, (uint64_t)(int64_t)root, o.n, 0);
+    if (o.me == (uint32_t)root && dest != source)
+        shmemi_copy((char *)dest, (const char *)source, len, o.rank, o.size);
+    if (len <= shmemi_sync_message(o.n))
+        shmemi_broadcast_lines(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+    else
+        shmemi_broadcast_long(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+    shmemi_op_end(&o);
+    /* Behind the group's sync in op_end: this member needs nothing of the operation any more. */
+    for (uint32_t i = o.rank; i < o.n; i += o.size)
+        if (i != o.me)
+            SHMEMI_ST_RLX(shmemi_sync_ack(shmemi_sync_of(&o.t, (int)i, SHMEMI_CALL_BROADCAST), o.n, o.me), o.epoch);
+    shmemi_group_sync(scope);
+    return 0;
+}
+
+/* ---- reductions ---- */
+
+/* 16 bytes of a message: two lines, or the last one alone. */
+SHMEMI_DEV int shmemi_item_try(struct shmemi_sync_line *l, int two, uint64_t flag, struct shmemi_v16 *v)
+{
+    int ok = shmemi_line_try(l, flag, &v->x);
+
+    v->y = 0;
+    if (two)
+        ok &= shmemi_line_try(l + 1, flag, &v->y);
+    return ok;
+}
+
+/* The item of members m0 to m0 + 3, as many as there are: their loads are in flight together. */
+SHMEMI_DEV void shmemi_items_get(const struct shmemi_op *o, uint32_t m0, uint32_t item, int two, struct shmemi_v16 own,
+                                 struct shmemi_v16 v[4])
+{
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    char *block = shmemi_sync_own(&o->t);
+    uint64_t flag = shmemi_line_flag(o);
+    uint32_t missing;
+
+    for (;;) {
+        missing = 0;
+        SHMEMI_UNROLL
+        for (uint32_t j = 0; j < 4; j++) {
+            if (m0 + j == o->me)
+                v[j] = own;
+            else if (m0 + j < o->n && !shmemi_item_try(shmemi_lines_of(o, block, m0 + j) + 2 * item, two, flag, &v[j]))
+                missing = m0 + j + 1;
+        }
+        if (!missing)
+            break;
+        shmemi_spin_step(&s, o->call, shmemi_op_world(o, missing - 1), block, 0, SHMEM_CMP_EQ, flag >> 32);
+    }
+    shmemi_spin_done(&s);
+}
+
+SHMEMI_DEV void shmemi_reduce_lines(struct shmemi_op *o, enum shmemi_red_kind kind, enum shmemi_red_op op, char *dest,
+                                    const char *source, uint64_t len)
+{
+    struct shmemi_v16 v[4], acc, own;
+
+    shmemi_lines_send(o, source, 0, len);
+    if (dest == source)
+        shmemi_group_sync(o->scope); /* nobody stores there before all of it is sent */
+    for (uint32_t item = o->rank; (uint64_t)item * 16 < len; item += o->size) {
+        uint64_t left = len - (uint64_t)item * 16;
+        uint32_t bytes = left < 16 ? (uint32_t)left : 16;
+
+        own = shmemi_v16_in(source + (uint64_t)item * 16, bytes);
+        acc = own;
+        for (uint32_t m0 = 0; m0 < o->n; m0 += 4) {
+            shmemi_items_get(o, m0, item, bytes > 8, own, v);
+            SHMEMI_UNROLL
+            for (uint32_t j = 0; j < 4; j++)
+                if (m0 + j < o->n)
+                    acc = m0 + j ? shmemi_red16(op, kind, acc, v[j]) : v[j];
+        }
+        shmemi_v16_out(dest + (uint64_t)item * 16, acc, bytes);
+    }
+    shmemi_op_met(o);
+}
+
+/*
+ * Each reads the others' arrays.  Where source and dest are one, they read a copy of a piece at a time, each with an epoch of its own.
+ */
+SHMEMI_DEV void shmemi_reduce_long(struct shmemi_op *o, enum shmemi_red_kind kind, enum shmemi_red_op op, char *dest,
+                                   const char *source, uint64_t len)
+{
+    int in_place = dest == source;
+
+    for (uint64_t done = 0, piece; done < len; done += piece) {
+        const char *from = source;
+
+        piece = in_place && len - done > SHMEMI_SYNC_SCRATCH ? SHMEMI_SYNC_SCRATCH : len - done;
+        if (in_place) {
+            char *stage = shmemi_sync_own(&o->t) + shmemi_sync_scratch_off(o->n) + (o->epoch & 1) * SHMEMI_SYNC_SCRATCH;
+
+            shmemi_copy(stage, dest + done, piece, o->rank, o->size);
+            from = stage;
+        }
+        shmemi_op_meet(o, SHMEMI_SYNC_FENCED);
+        shmemi_reduce_pull(kind, op, &o->t, dest + done, from, piece, o->rank, o->size, o->call);
+        if (done + piece < len)
+            o->epoch++;
+    }
+    if (!in_place) {
+        o->epoch++;
+        shmemi_op_meet(o, SHMEMI_SYNC_RELAXED); /* everybody has read: source may change */
+    }
+}
+
+SHMEMI_DEV int shmemi_dev_reduce(enum shmemi_scope scope, shmem_team_t team, enum shmemi_red_kind kind,
+                                 enum shmemi_red_op op, void *dest, const void *source, uint64_t nelems)
+{
+    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_REDUCE);
+    uint64_t len = nelems * shmemi_red_size(kind);
+
+    if (len == 0)
+        shmemi_op_meet(&o, SHMEMI_SYNC_RELAXED);
+    else if (len <= shmemi_sync_message(o.n))
+        shmemi_reduce_lines(&o, kind, op, (char *)dest, (const char *)source, len);
+    else
+        shmemi_reduce_long(&o, kind, op, (char *)dest, (const char *)source, len);
+    shmemi_op_end(&o);
+    shmemi_group_sync(scope);
+    return 0;
+}
+
+#endif
+#endif
