@@ -205,7 +205,7 @@ SHMEMI_DEV char *shmemi_place_at(struct shmemi_place p, int world)
 SHMEMI_DEV void shmemi_reduce_vectors(enum shmemi_red_kind kind, enum shmemi_red_op op, const struct shmemi_dev_team *t,
                                       char *dest, struct shmemi_place from, uint64_t n, uint32_t rank, uint32_t size)
 {
-    struct shmemi_v16 v[4][2], acc[2];
+    struct shmemi_v16 v[4][2], acc[2] = { { 0, 0 }, { 0, 0 } };
 
     for (uint64_t i = rank; i < n; i += 2 * (uint64_t)size) {
         int two = i + size < n;
