@@ -516,7 +516,7 @@ SHMEMI_FN uint64_t shmemi_sq_fill_amo(struct shmemi_sq *sq, uint64_t idx, enum s
     case SHMEMI_SQ_SWAP:
         return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, UINT64_MAX, 0, 0, result);
     case SHMEMI_SQ_AND:
-        return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, 0, ~operand, 0, 0, result);
+        return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, ~operand, 0, 0, result);
     case SHMEMI_SQ_OR:
         return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, operand, 0, 0, result);
     case SHMEMI_SQ_XOR:

@@ -5,12 +5,16 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define TRACE_BYTES 65536
-#define LINE_BYTES 400
+#define LINE_BYTES 600
+#define RAW_BYTES 128
 
 static int trace_fd = -1;
+static bool trace_raw; /* SOFTHCA_TRACE_RAW: entries byte by byte as well */
 static char trace_buf[TRACE_BYTES];
 static size_t trace_used;
 
@@ -18,6 +22,7 @@ void eng_trace_open(const char *path)
 {
     if (!path || trace_fd >= 0)
         return;
+    trace_raw = getenv("SOFTHCA_TRACE_RAW") != NULL;
     trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (trace_fd < 0)
         hca_log(HCA_LINT, "trace file %s: %m", path);
@@ -69,9 +74,16 @@ void eng_trace(const char *fmt, ...)
 
 void eng_trace_send(const struct eng_qp *q, const struct eng_send *s)
 {
-    eng_trace("WQE qp 0x%06x index %u %s opmod %u ds %u flags 0x%02x len %u raddr 0x%llx rkey 0x%x psn %u packets %u%s",
+    char raw[2 * RAW_BYTES + 6] = "";
+
+    if (trace_raw) {
+        memcpy(raw, " raw ", 5);
+        for (uint32_t i = 0; i < s->bytes && i < RAW_BYTES; i++)
+            snprintf(raw + 5 + 2 * i, 3, "%02x", s->raw[i]);
+    }
+    eng_trace("WQE qp 0x%06x index %u %s opmod %u ds %u flags 0x%02x len %u raddr 0x%llx rkey 0x%x psn %u packets %u%s%s",
               q->qp->qpn, s->index, eng_opcode_name(s->opcode), s->opmod, s->bytes / 16, s->flags, s->len,
-              (unsigned long long)s->raddr, s->rkey, s->psn, s->npsn, s->syndrome ? " BAD" : "");
+              (unsigned long long)s->raddr, s->rkey, s->psn, s->npsn, s->syndrome ? " BAD" : "", raw);
 }
 
 static const char *cqe_name(uint8_t opcode)
