@@ -154,6 +154,10 @@ static void descriptors_closed(void)
     int status = -1;
     pid_t pid;
 
+    if (!tap_all_near()) {
+        tap_skip("a fork after all descriptors were closed", "the NIC's are among them");
+        return;
+    }
     for (int fd = 3; fd < 256; fd++)
         close(fd);
     fflush(stdout);

@@ -93,6 +93,15 @@ TAP_UNUSED static void tap_attach(void)
     }
 }
 
+/* Do load and store lead from every PE to every other, as on one node? */
+TAP_UNUSED static int tap_all_near(void)
+{
+    for (int pe = 0; pe < tap_n; pe++)
+        if (!shmem_ptr(tap_votes, pe))
+            return 0;
+    return 1;
+}
+
 TAP_UNUSED static void tap_init(void)
 {
     shmem_init();
