@@ -10,7 +10,17 @@
 #define SHMEMX_H
 
 #include <shmem.h>
+
+/* Hint of shmem_malloc_with_hints: memory of the GPU (shmemx_malloc_device). */
+#define SHMEMX_MALLOC_DEVICE (1L << 16)
+
 #if !defined(__CUDACC_RTC__)
+/* CUDA's cudaStream_t and CUstream, CUmodule, CUfunction, so that this header needs no CUDA. */
+struct CUstream_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct shmemi_dev_module;
+
 #include <shmem/apix.h>
 #endif
 

@@ -621,7 +621,7 @@ function call_args(r, ctx, t,    n, a, p, i, s) {
 function calls(gen,    r, i, ctx, t, n, name) {
     banner("One call of each " (gen ? "generic with each of its types." : "typed and sized routine."))
     for (r = 1; r <= nr; r++) {
-        if (rcls[r] == "-" || (gen && !rgen[r])) continue
+        if (rcls[r] == "-" || rext[r] || (gen && !rgen[r])) continue
         n = 0
         for (i = 1; i <= variants(r); i++) if (rcls[r] != "z" && tname[var[r, i]] == "int") n = 1
         for (ctx = 0; ctx <= rctx[r] + 0; ctx++)

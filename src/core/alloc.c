@@ -417,6 +417,13 @@ int shmemi_alloc_find(const struct shmemi_alloc *a, size_t off, size_t *start_ou
     return 0;
 }
 
+size_t shmemi_alloc_end(const struct shmemi_alloc *a)
+{
+    uint32_t r = shmemi_index_floor(&a->live, (a->heap_size - 1) >> GRANULE_SHIFT);
+
+    return r == NONE ? 0 : a->ranges[r].off + length_of_size(a->ranges[r].size);
+}
+
 static size_t largest_free(const struct shmemi_alloc *a)
 {
     uint64_t largest = 0;

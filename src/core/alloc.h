@@ -42,6 +42,9 @@ int shmemi_alloc_resize(struct shmemi_alloc *a, size_t off, size_t size);
  */
 int shmemi_alloc_find(const struct shmemi_alloc *a, size_t off, size_t *start_out, size_t *size_out);
 
+/* Where the last live block ends. */
+size_t shmemi_alloc_end(const struct shmemi_alloc *a);
+
 struct shmemi_alloc_stats {
     size_t size;         /* bytes of the heap */
     size_t live_bytes;   /* requested bytes in live blocks */

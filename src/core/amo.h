@@ -58,7 +58,8 @@ SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest
 
     shmemi_check_aligned(dest, size, call);
     if (shmemi_unlikely(!shmemi_reach_amo(dest, size, world, call, &word))) {
-        shmemi_net_amo(ctx, op, dest, operand, cond, old_out, size, world, nbi, call);
+        if (!shmemi_devmem_amo((int)op, dest, operand, cond, old_out, size, world, call))
+            shmemi_net_amo(ctx, op, dest, operand, cond, old_out, size, world, nbi, call);
         return;
     }
     if (size == 4)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_init.c - the routines of specification 1.6, sections 9.1 and 9.2: set-up, exit, query. */
 #include "check.h"
+#include "devmem.h"
 #include "exit.h"
 #include "init.h"
 #include "net.h"
@@ -111,6 +112,9 @@ static void *peer_address(const void *addr, int pe)
         return NULL;
     if (off < shmemi.heap_len) {
         base = shmemi.peers[pe].heap;
+    } else if (shmemi_in_device_heap(addr)) {
+        off = (uintptr_t)addr - shmemi.dheap_base;
+        base = shmemi.peers[pe].dheap;
     } else {
         off = (uintptr_t)addr - shmemi.data_base;
         if (off < shmemi.data_len)

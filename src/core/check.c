@@ -2,6 +2,7 @@
 /* check.c - says what is wrong with the arguments of a call, and ends the job. */
 #include "check.h"
 
+#include "devmem.h"
 #include "heap.h"
 
 void shmemi_not_initialized(const char *call)
@@ -27,6 +28,9 @@ void shmemi_bad_range(const char *call, const void *addr, size_t len, int pe)
                      len, addr, (size_t)(a - shmemi.heap_base), pe, shmemi.heap_len);
     if (a - shmemi.data_base < shmemi.data_len)
         shmemi_fatal(call, "%zu bytes at %p for PE %d run past the end of the executable's static data", len, addr, pe);
+    if (shmemi_in_device_heap(addr))
+        shmemi_fatal(call, "%zu bytes at %p for PE %d run past the end of the device heap, of which %zu bytes are in use", len,
+                     addr, pe, shmemi.dheap_len);
     shmemi_fatal(call, "address %p (%zu bytes, PE %d) is neither in the symmetric heap [%p, %p) nor in the executable's "
                  "static data [%p, %p)%s", addr, len, pe, (void *)shmemi.heap_base,
                  (void *)(shmemi.heap_base + shmemi.heap_len), (void *)shmemi.data_base,
@@ -39,7 +43,15 @@ void shmemi_not_reachable(const char *call, const void *addr, int pe)
     if ((uintptr_t)addr - shmemi.data_base < shmemi.data_len && shmemi.peers[pe].heap)
         shmemi_fatal(call, "static data at %p is not symmetric with PE %d: that PE runs another executable, or does not "
                      "share its static data (MARROW_STATIC_DATA)", addr, pe);
+    if (shmemi_in_device_heap(addr) && shmemi.peers[pe].dheap)
+        shmemi_fatal(call, "address %p is device memory, which this call does not take", addr);
     shmemi_fatal(call, "memory of PE %d at %p is not reachable from this PE: no transport covers this pair", pe, addr);
+}
+
+void shmemi_elsewhere(const char *call, const void *addr, size_t len, int pe)
+{
+    if (!shmemi.gpu_up || !shmemi_in_device_heap(addr))
+        shmemi_bad_range(call, addr, len, pe);
 }
 
 void shmemi_misaligned(const char *call, const void *addr, size_t size)

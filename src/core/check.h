@@ -47,9 +47,13 @@ SHMEMI_INLINE void shmemi_check_pe(const char *call, int pe)
         shmemi_bad_pe(call, pe);
 }
 
+/* An address that is neither in the host heap nor in static data: ends the job unless it is in the device heap. */
+SHMEMI_COLD void shmemi_elsewhere(const char *call, const void *addr, size_t len, int pe);
+
 /*
  * Where `len` bytes at this PE's symmetric address `addr` lie on world PE `pe`, as an address that this PE can load and
- * store.  False where load and store do not lead there: then a NIC may (net.h).  Ends the job on bad arguments.
+ * store.  False where load and store do not lead there: then it is device memory (devmem_rma.h), or a NIC may (net.h).
+ * Ends the job on bad arguments.
  */
 SHMEMI_INLINE bool shmemi_reach_in(const struct shmemi_peer *peers, const void *addr, size_t len, int pe,
                                    const char *call, void **out)
@@ -66,8 +70,10 @@ SHMEMI_INLINE bool shmemi_reach_in(const struct shmemi_peer *peers, const void *
         base = peers[pe].heap;
     } else {
         off = (uintptr_t)addr - shmemi.data_base;
-        if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off))
-            shmemi_bad_range(call, addr, len, pe);
+        if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off)) {
+            shmemi_elsewhere(call, addr, len, pe);
+            return false;
+        }
         base = peers[pe].data;
     }
     if (shmemi_unlikely(base == 0))

@@ -7,6 +7,7 @@
  */
 #include "ctx.h"
 
+#include "devmem.h"
 #include "net.h"
 #include "rma.h"
 #include "team.h"
@@ -82,6 +83,21 @@ struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const
     return &c->net;
 }
 
+static void tell_kernels(int slot)
+{
+    const struct ctx *c = table[slot];
+
+    shmemi_devmem_ctx(slot, c->generation & 1 ? c->generation : 0, c->start, c->stride, c->n_pes, c->options);
+}
+
+void shmemi_ctxs_tell_kernels(void)
+{
+    pthread_mutex_lock(&table_lock);
+    for (int i = 0; i < n_slots; i++)
+        tell_kernels(i);
+    pthread_mutex_unlock(&table_lock);
+}
+
 /* A dead slot, or a new one; -1 when all are live.  Caller holds the lock. */
 static int new_slot(void)
 {
@@ -123,6 +139,7 @@ static int create(const struct shmemi_team *t, shmem_team_t team, long options, 
             shmemi_net_ctx_reuse(c->net, options);
         SHMEMI_ST_REL(&c->generation, c->generation + 1);
         *out = handle_of(slot);
+        tell_kernels(slot);
     }
     pthread_mutex_unlock(&table_lock);
     return slot < 0;
@@ -159,6 +176,7 @@ SHMEMI_API(void, shmem_ctx_destroy, (shmem_ctx_t ctx))
     pthread_mutex_lock(&table_lock);
     c = find(ctx, "shmem_ctx_destroy");
     SHMEMI_ST_REL(&c->generation, c->generation + 1);
+    tell_kernels((int)((uintptr_t)ctx & 0xffff) - 1);
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -178,8 +196,10 @@ void shmemi_ctxs_drop_team(shmem_team_t team)
 {
     pthread_mutex_lock(&table_lock);
     for (int i = 1; table && i < n_slots; i++)
-        if ((table[i]->generation & 1) && table[i]->team == team)
+        if ((table[i]->generation & 1) && table[i]->team == team) {
             SHMEMI_ST_REL(&table[i]->generation, table[i]->generation + 1);
+            tell_kernels(i);
+        }
     pthread_mutex_unlock(&table_lock);
 }
 

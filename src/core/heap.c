@@ -10,10 +10,13 @@
 
 #include "alloc.h"
 #include "check.h"
+#include "devmem.h"
 #include "node.h"
 #include "team.h"
 #include "transports/shm/shm.h"
 #include "wait.h"
+
+#include <shmemx.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,11 +24,13 @@
 
 static struct shmemi_alloc *heap;
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t top;                /* where the last block ended when the heap was fullest */
 static unsigned collective_count; /* allocation calls so far, the same on every PE */
 
 int shmemi_heap_init(void)
 {
     collective_count = 0;
+    top = 0;
     return shmemi_alloc_create(shmemi.heap_len, SHMEMI_SHM_ALIGN, &heap);
 }
 
@@ -43,6 +48,11 @@ int shmemi_heap_find(size_t off, size_t *start_out, size_t *size_out)
     rc = shmemi_alloc_find(heap, off, start_out, size_out);
     pthread_mutex_unlock(&heap_lock);
     return rc;
+}
+
+size_t shmemi_heap_top(void)
+{
+    return top;
 }
 
 static void *address(size_t off)
@@ -71,12 +81,22 @@ static void barrier_and_compare(const char *call, size_t size)
     }
 }
 
+/* Caller holds the lock. */
+static void note_end(size_t end)
+{
+    if (end <= top)
+        return;
+    top = end;
+    shmemi_devmem_host_heap(top);
+}
+
 static size_t get_block(size_t size, size_t align)
 {
     size_t off;
 
     pthread_mutex_lock(&heap_lock);
     off = shmemi_alloc_get(heap, size, align);
+    note_end(off == SHMEMI_ALLOC_FAIL ? 0 : off + size);
     pthread_mutex_unlock(&heap_lock);
     return off;
 }
@@ -132,11 +152,13 @@ SHMEMI_API(void *, shmem_malloc, (size_t size))
 
 SHMEMI_API(void *, shmem_malloc_with_hints, (size_t size, long hints))
 {
-    const long known = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
+    const long known = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE | SHMEMX_MALLOC_DEVICE;
 
     if (shmemi_unlikely(hints & ~known))
         shmemi_warn("shmem_malloc_with_hints", "hints %#lx hold unknown bits %#lx, which are ignored",
                     (unsigned long)hints, (unsigned long)(hints & ~known));
+    if (hints & SHMEMX_MALLOC_DEVICE)
+        return shmemi_devmem_allocate("shmem_malloc_with_hints", size, SHMEMI_ALLOC_MIN_ALIGN, false);
     return allocate("shmem_malloc_with_hints", size, SHMEMI_ALLOC_MIN_ALIGN);
 }
 
@@ -172,6 +194,10 @@ SHMEMI_API(void, shmem_free, (void *ptr))
     shmemi_check_init("shmem_free");
     if (!ptr)
         return;
+    if (shmemi_in_device_heap(ptr)) {
+        shmemi_devmem_release("shmem_free", ptr);
+        return;
+    }
     /* On entry, so that no PE still uses the block (section 9.3.2). */
     barrier_and_compare("shmem_free", own_offset("shmem_free", ptr));
     release("shmem_free", ptr);
@@ -200,6 +226,7 @@ static void *reallocate(const char *call, void *ptr, size_t size)
     barrier_and_compare(call, size); /* no PE may still use what is about to move */
     pthread_mutex_lock(&heap_lock);
     rc = shmemi_alloc_resize(heap, off, size);
+    note_end(rc ? 0 : off + size);
     pthread_mutex_unlock(&heap_lock);
     if (rc)
         result = move_block(call, ptr, old_size, size);
@@ -212,6 +239,8 @@ SHMEMI_API(void *, shmem_realloc, (void *ptr, size_t size))
     shmemi_check_init("shmem_realloc");
     if (!ptr)
         return allocate("shmem_realloc", size, SHMEMI_ALLOC_MIN_ALIGN);
+    if (shmemi_in_device_heap(ptr))
+        return shmemi_devmem_reallocate("shmem_realloc", ptr, size);
     if (size)
         return reallocate("shmem_realloc", ptr, size);
     barrier_and_compare("shmem_realloc", own_offset("shmem_realloc", ptr));

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "ctx.h"
 #include "data.h"
+#include "devmem.h"
 #include "env.h"
 #include "exit.h"
 #include "heap.h"
@@ -81,6 +82,7 @@ static int cards_up(void)
         memcpy(mine.secret, door.secret, sizeof mine.secret);
         memcpy(mine.door, door.name, sizeof mine.door);
     }
+    mine.wants_gpu = shmemi_devmem_wanted();
     mine.heap_len = shmemi.heap_len;
     mine.data_len = shmemi.data_len;
     mine.data_identity = shmemi_data_identity();
@@ -245,6 +247,7 @@ static const struct stage {
     { "heap", shmemi_heap_init, shmemi_heap_fini },
     { "teams", shmemi_teams_init, shmemi_teams_fini },
     { "contexts", shmemi_ctxs_init, shmemi_ctxs_fini },
+    { "CUDA", shmemi_devmem_init, shmemi_devmem_fini },
     { "exit watch", shmemi_exit_watch, shmemi_exit_unwatch },
 };
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CARD_MAGIC 0x4d525732u /* "MRW2": bump with any change of the card or the shared layout */
+#define CARD_MAGIC 0x4d525735u /* "MRW5": bump with any change of the card or the shared layout */
 
 static void fill_cpus(struct shmemi_card *card)
 {
@@ -144,6 +144,9 @@ static int find_nodes(const struct shmemi_card *cards)
 
         shmemi.node_of[pe] = lowest == pe ? shmemi.n_nodes++ : shmemi.node_of[lowest];
     }
+    shmemi.gpu_wanted = false;
+    for (int pe = 0; pe < n; pe++)
+        shmemi.gpu_wanted |= cards[pe].wants_gpu != 0;
     return 0;
 }
 

@@ -24,6 +24,7 @@ struct shmemi_card {
     uint64_t data_len;
     uint64_t data_identity; /* of the executable whose data it is */
     uint8_t secret[16];  /* who knows the leader's may have the node's memory */
+    uint32_t wants_gpu;  /* CUDA from the start, not only at the first use of device memory */
     char door[24];       /* abstract socket of this PE, should it be a leader */
     uint64_t cpus[SHMEMI_CPU_WORDS]; /* CPUs that this PE may run on */
 };

@@ -6,6 +6,7 @@
  */
 #include "p2p.h"
 
+#include "devmem_rma.h"
 #include "log.h"
 #include "net.h"
 #include "wait.h"
@@ -43,6 +44,8 @@ SHMEMI_INLINE uint64_t key_of(enum shmemi_kind kind, uint64_t raw)
 
 SHMEMI_INLINE uint64_t load_key(enum shmemi_kind kind, const void *p)
 {
+    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_in_device_heap(p))
+        return key_of(kind, shmemi_devmem_load(p, width(kind)));
     switch (width(kind)) {
     case 2: return key_of(kind, SHMEMI_LD_ACQ((const uint16_t *)p));
     case 4: return key_of(kind, SHMEMI_LD_ACQ((const uint32_t *)p));
@@ -64,10 +67,12 @@ SHMEMI_INLINE bool holds(uint64_t a, int cmp, uint64_t b)
 
 static void check_args(const void *ivars, size_t len, size_t word, int cmp, const char *call)
 {
+    void *there;
+
     shmemi_check_init(call);
     if (shmemi_unlikely(cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE))
         shmemi_fatal(call, "comparison %d is not one of SHMEM_CMP_*", cmp);
-    shmemi_remote(ivars, len, shmemi.my_pe, call); /* only to see that it is symmetric */
+    (void)shmemi_reach(ivars, len, shmemi.my_pe, call, &there); /* only to see that it is symmetric */
     shmemi_check_aligned(ivars, word, call);
 }
 

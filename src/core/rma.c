@@ -36,6 +36,8 @@ SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t l
         shmemi_check_pe(call, world);
         return;
     }
+    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_put(dest, source, len, world, !nbi, call))
+        return;
     if (shmemi_unlikely(!shmemi_reach(dest, len, world, call, &there))) {
         shmemi_net_put(ctx, dest, source, len, world, nbi, call);
         return;
@@ -63,6 +65,8 @@ SHMEMI_INLINE void get(shmem_ctx_t ctx, void *dest, const void *source, size_t l
         shmemi_check_pe(call, world);
         return;
     }
+    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_get(dest, source, len, world, !nbi, call))
+        return;
     if (shmemi_unlikely(!shmemi_reach(source, len, world, call, &there))) {
         shmemi_net_get(ctx, dest, source, len, world, nbi, call);
         return;
@@ -131,6 +135,9 @@ static void strided(shmem_ctx_t ctx, bool put, void *dest, const void *source, s
 
     if (n == 0 || block == 0) {
         shmemi_check_pe(call, world);
+    } else if (shmemi_unlikely(shmemi.gpu_up) &&
+               shmemi_devmem_strided(put, dest, source, dst, sst, n, block, span(call, n, put ? dst : sst, block), world, call)) {
+        return;
     } else if (put && !shmemi_reach(dest, span(call, n, dst, block), world, call, &there)) {
         shmemi_net_put_strided(ctx, dest, dst, source, sst, n, block, world, call);
     } else if (put) {
@@ -184,12 +191,15 @@ static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t l
                        int sig_op, int pe, bool nbi, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
-    void *word, *there;
+    void *word = NULL, *there;
     bool near = shmemi_reach(sig_addr, sizeof(uint64_t), world, call, &word);
 
     shmemi_check_aligned(sig_addr, sizeof(uint64_t), call);
     if (shmemi_unlikely(sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
+    if (shmemi_unlikely(shmemi.gpu_up) &&
+        shmemi_devmem_put_signal(dest, source, len, sig_addr, signal, sig_op, world, call))
+        return;
     if (!near) {
         if (len)
             (void)shmemi_reach(dest, len, world, call, &there); /* its checks */
@@ -219,6 +229,8 @@ void shmemi_fence(shmem_ctx_t ctx, const char *call)
         shmemi_ctx_check(ctx, call);
     else
         shmemi_check_init(call);
+    if (shmemi_unlikely(shmemi.gpu_up))
+        shmemi_devmem_quiet(call);
     SHMEMI_FENCE_ACQREL();
     if (shmemi_unlikely(shmemi_net.nic_atomics))
         shmemi_net_fence(ctx, call);
@@ -230,6 +242,8 @@ void shmemi_quiet(shmem_ctx_t ctx, const char *call)
         shmemi_ctx_check(ctx, call);
     else
         shmemi_check_init(call);
+    if (shmemi_unlikely(shmemi.gpu_up))
+        shmemi_devmem_quiet(call);
     if (shmemi_unlikely(shmemi_net.up))
         shmemi_net_quiet(ctx, call);
     SHMEMI_FENCE_SC();

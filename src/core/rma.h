@@ -10,6 +10,7 @@
 #define SHMEMI_RMA_H
 
 #include "ctx.h"
+#include "devmem_rma.h"
 #include "net.h"
 #include "wait.h"
 
@@ -58,9 +59,10 @@ SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
     void *word;
 
     shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
-    if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof *sig_addr, world, call, &word)))
-        shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, true, call);
-    else
+    if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof *sig_addr, world, call, &word))) {
+        if (!shmemi_devmem_put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, world, call))
+            shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, true, call);
+    } else
         shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
 }
 
@@ -82,7 +84,8 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     void *there;
 
     if (shmemi_unlikely(!shmemi_reach(dest, size, world, call, &there))) {
-        shmemi_net_p(ctx, dest, value, size, world, call);
+        if (!shmemi_devmem_p(dest, value, size, world, call))
+            shmemi_net_p(ctx, dest, value, size, world, call);
         return;
     }
     shmemi_store_elem(there, value, size);
@@ -95,7 +98,8 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value_out, const void *source
     void *there;
 
     if (shmemi_unlikely(!shmemi_reach(source, size, world, call, &there))) {
-        shmemi_net_get(ctx, value_out, source, size, world, false, call);
+        if (!shmemi_devmem_g(value_out, source, size, world, call))
+            shmemi_net_get(ctx, value_out, source, size, world, false, call);
         return;
     }
     shmemi_store_elem(value_out, there, size);

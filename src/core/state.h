@@ -14,6 +14,7 @@
 #include "bootstrap/bootstrap.h"
 #include "compiler.h"
 #include "shmem/device/port.h"
+#include "transports/cuda/card.h"
 
 #include <stdbool.h>
 
@@ -35,6 +36,7 @@ struct shmemi_pe_ctl {
     /* Written by NICs of other nodes' PEs. */
     SHMEMI_ALIGNED_LINE uint64_t far_end; /* 0, or SHMEMI_FAR_END of a PE that ends the job; the node's first PE's counts */
     uint64_t far_left;                    /* 0, or the last PE that has left without finalize, plus 1 */
+    SHMEMI_ALIGNED_LINE struct shmemi_gpu_card gpu;
 };
 
 #define SHMEMI_FAR_END(pe, code) ((uint64_t)1 << 63 | (uint64_t)(uint32_t)(pe) << 32 | (uint32_t)(code))
@@ -57,6 +59,7 @@ struct shmemi_node_hdr {
 struct shmemi_peer {
     uintptr_t heap;            /* this PE's mapping of the peer's heap */
     uintptr_t data;            /* the same for its static data segment */
+    uintptr_t dheap;           /* the same for its device heap; the CPU does not touch it */
     struct shmemi_pe_ctl *ctl; /* and its control words; NULL on another node */
     char *team_blocks;         /* SHMEMI_TEAMS_MAX blocks of SHMEMI_TEAM_BLOCK_BYTES */
 };
@@ -72,6 +75,7 @@ struct shmemi_state {
     uintptr_t data_base;           /* own .data/.bss, page rounded; len 0 when static data is not shared */
     size_t data_len;
     bool check_blocks;             /* MARROW_CHECK=1 */
+    bool gpu_up;                   /* pointers may be device memory (devmem.h) */
     struct shmemi_pe_ctl *my_ctl;
     struct shmemi_node_hdr *node;
     unsigned spin_limit;           /* polls before the first yield; small when PEs outnumber CPUs */
@@ -87,6 +91,9 @@ struct shmemi_state {
     int n_nodes;
     int *node_of;        /* by world PE: its node, from 0 on by lowest PE */
     bool crowded;        /* some node of the job has more PEs than CPUs for them */
+    uintptr_t dheap_base; /* own device heap */
+    size_t dheap_len;     /* backed so far */
+    bool gpu_wanted;     /* some PE wants CUDA from the start */
     struct shmemi_boot boot;
 };
 

@@ -92,6 +92,13 @@ void shmemi_team_place(struct shmemi_team *t, int start, int stride, int n_pes, 
     SHMEMI_ST_REL(&t->generation, t->generation + 1); /* odd: live; pairs with shmemi_team_get */
 }
 
+const struct shmemi_team *shmemi_team_live(int slot)
+{
+    const struct shmemi_team *t = table[slot];
+
+    return t && (t->generation & 1) ? t : NULL;
+}
+
 void shmemi_team_retire(struct shmemi_team *t)
 {
     if (t->generation & 1)

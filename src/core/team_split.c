@@ -13,6 +13,7 @@
  */
 #include "check.h"
 #include "ctx.h"
+#include "devmem.h"
 #include "sync.h"
 #include "team_slots.h"
 
@@ -203,6 +204,7 @@ static shmem_team_t make(int slot, const struct triplet *tri, uint64_t epoch, co
     t->config.num_contexts = mask & SHMEM_TEAM_NUM_CONTEXTS ? config->num_contexts : 0;
     t->config_mask = mask;
     shmemi_team_place(t, tri->start, tri->stride, tri->n_pes, tri->my_pe, epoch);
+    shmemi_devmem_team_up(t, call);
     return shmemi_team_handle(t);
 }
 
@@ -319,6 +321,7 @@ SHMEMI_API(void, shmem_team_destroy, (shmem_team_t team))
         shmemi_fatal(call, "%s is predefined and cannot be destroyed",
                      team == SHMEM_TEAM_WORLD ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
     shmemi_ctxs_drop_team(team);
+    shmemi_devmem_team_gone(t->slot);
     shmemi_team_retire(t);
     depart(t);
 }

@@ -35,8 +35,10 @@ SHMEMI_SHELLS(void, signal_add, (uint64_t *sig_addr, uint64_t signal, int pe),
 
 /* Acquire pairs with the release of the signal in shmemi_put_signal: who sees the signal sees the data. */
 SHMEMI_SHELL(uint64_t, signal_fetch, (const uint64_t *sig_addr), shmemi_check_init(call);
-             shmemi_remote(sig_addr, sizeof *sig_addr, shmemi.my_pe, call); /* only to see that it is symmetric */
+             void *word;
              shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+             if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof *sig_addr, shmemi.my_pe, call, &word)))
+                 return shmemi_devmem_load(sig_addr, sizeof *sig_addr);
              if (shmemi_unlikely(shmemi_net.up)) shmemi_net_progress(call); /* it may be asked for in a loop */
              return SHMEMI_LD_ACQ(sig_addr);)
 

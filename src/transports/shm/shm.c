@@ -136,7 +136,7 @@ static int create_memory(struct shmemi_shm *shm)
     return rc;
 }
 
-static int send_fd(int sock, int fd, uint64_t end)
+int shmemi_shm_send_fd(int sock, int fd, uint64_t end)
 {
     union {
         struct cmsghdr align;
@@ -157,7 +157,7 @@ static int send_fd(int sock, int fd, uint64_t end)
     return n == 1 ? 0 : -errno;
 }
 
-static int recv_fd(int sock, int *fd_out, uint64_t end)
+int shmemi_shm_recv_fd(int sock, int *fd_out, uint64_t end)
 {
     union {
         struct cmsghdr align;
@@ -180,8 +180,7 @@ static int recv_fd(int sock, int *fd_out, uint64_t end)
     return 0;
 }
 
-/* Same user at the other end of a unix socket? */
-static int same_user(int sock)
+int shmemi_shm_same_user(int sock)
 {
     struct ucred cred;
     socklen_t len = sizeof cred;
@@ -210,10 +209,10 @@ static int serve_one(const struct shmemi_shm *shm, const struct shmemi_shm_door 
     if (sock < 0)
         return 0;
     limit_io(sock, STRANGER_MS * 1000000ull);
-    if (same_user(sock)) {
+    if (shmemi_shm_same_user(sock)) {
         UNINTERRUPTED(n, recv(sock, said, sizeof said, MSG_WAITALL), end);
         if (n == (ssize_t)sizeof said && !memcmp(said, door->secret, sizeof said))
-            served = send_fd(sock, shm->fd, end) == 0;
+            served = shmemi_shm_send_fd(sock, shm->fd, end) == 0;
     }
     close(sock);
     return served;
@@ -241,7 +240,7 @@ int shmemi_shm_lead(struct shmemi_shm *shm, struct shmemi_shm_door *door, int n_
     return 0;
 }
 
-int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t secret[16], uint64_t timeout_ns)
+int shmemi_shm_connect(const char *door_name, const uint8_t secret[16], uint64_t timeout_ns)
 {
     struct sockaddr_un a;
     socklen_t len = abstract_address(&a, door_name);
@@ -255,13 +254,25 @@ int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t
     UNINTERRUPTED(rc, connect(sock, (struct sockaddr *)&a, len), end);
     if (rc) {
         rc = -errno;
-    } else if (!same_user(sock)) {
+    } else if (!shmemi_shm_same_user(sock)) {
         rc = -EPERM;
     } else {
         UNINTERRUPTED(n, send(sock, secret, 16, MSG_NOSIGNAL), end);
-        rc = n == 16 ? recv_fd(sock, &shm->fd, end) : -errno;
+        rc = n == 16 ? 0 : -errno;
     }
+    if (!rc)
+        return sock;
     close(sock);
+    return rc;
+}
+
+int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t secret[16], uint64_t timeout_ns)
+{
+    int sock = shmemi_shm_connect(door_name, secret, timeout_ns);
+    int rc = sock < 0 ? sock : shmemi_shm_recv_fd(sock, &shm->fd, timeout_ns ? now_ns() + timeout_ns : 0);
+
+    if (sock >= 0)
+        close(sock);
     if (rc) {
         errno = -rc;
         shmemi_err("shm", "cannot fetch the node's shared memory from @%s: %m%s", door_name,

@@ -42,6 +42,15 @@ int shmemi_shm_layout(struct shmemi_shm *shm, int n_local, size_t ctl_len, size_
 int shmemi_shm_lead(struct shmemi_shm *shm, struct shmemi_shm_door *door, int n_others, uint64_t timeout_ns);
 int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t secret[16], uint64_t timeout_ns);
 
+/* A connection to a door, its secret said, or -errno.  timeout_ns, 0 for none, also bounds later traffic. */
+int shmemi_shm_connect(const char *door_name, const uint8_t secret[16], uint64_t timeout_ns);
+
+/* One descriptor over a connected unix socket; `end`: CLOCK_MONOTONIC nanoseconds after which a signal may interrupt, or 0. */
+int shmemi_shm_send_fd(int sock, int fd, uint64_t end);
+int shmemi_shm_recv_fd(int sock, int *fd_out, uint64_t end);
+/* Same user at the other end of a unix socket? */
+int shmemi_shm_same_user(int sock);
+
 /* Largest alignment that an address in one's own heap can have by its offset. */
 #define SHMEMI_SHM_ALIGN ((size_t)256 << 20)
 

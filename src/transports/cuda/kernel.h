@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kernel.h - the kernels that the library itself launches: compiled into it where nvcc was found, loaded on first use.
+ *
+ * Functions give 0, or -errno, whose cause shmemi_kernel_why() tells.
+ */
+#ifndef SHMEMI_KERNEL_H
+#define SHMEMI_KERNEL_H
+
+#include "kernel_args.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is there an image in this build, for which architectures? */
+bool shmemi_kernels_built(const char **archs_out);
+const char *shmemi_kernel_why(void);
+
+/* An atomic operation on a word of device memory here; waits for it.  old_out may be NULL. */
+int shmemi_kernel_amo(int op, void *word, uint64_t value, uint64_t cond, uint64_t *old_out, size_t size);
+/* Launches kernel `which` on the stream, which may be under capture. */
+int shmemi_kernel_launch(enum shmemi_kernel which, const struct shmemi_kernel_args *args, unsigned blocks, unsigned threads,
+                         void *stream);
+void shmemi_kernels_unload(void);
+
+#endif
