@@ -3,12 +3,13 @@
  * devmem.c - device memory from the host, on the stand-in driver of tests/fakecuda: the device heap shared by the node's
  * PEs, host calls on it, what kernels are told, teams that come and go.
  *
- * run: n=1,2,3 env=LD_LIBRARY_PATH=tests/fakecuda launch=oshrun
- * run: n=2 env=LD_LIBRARY_PATH=tests/fakecuda env=MARROW_CUDA=1 launch=oshrun
- * run: n=2,4 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_DEVICES=2 launch=oshrun
- * run: n=2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_NO_VMM=1 env=MARROW_DEVICE_HEAP=128M launch=oshrun
- * run: n=2 env=LD_LIBRARY_PATH=tests/fakecuda env=MARROW_CHECK=1 launch=oshrun
+ * run: n=1,2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so launch=oshrun
+ * run: n=2 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CUDA=1 launch=oshrun
+ * run: n=2,4 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=FAKECUDA_DEVICES=2 launch=oshrun
+ * run: n=2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=FAKECUDA_NO_VMM=1 env=MARROW_DEVICE_HEAP=128M launch=oshrun
+ * run: n=2 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CHECK=1 launch=oshrun
  */
+#include "config.h"
 #include "tap.h"
 
 #include "shmem/device/module.h"
@@ -142,6 +143,31 @@ static void signals(void)
     tap_point("signals in host and in device memory, waits on both");
 }
 
+/* Host atomics on device memory are kernels of the library. */
+static void atomics(void)
+{
+#ifdef HAVE_NVCC
+    long *d = shmemx_calloc_device(4, sizeof *d);
+    int *small = (int *)&d[3];
+
+    tap_check_eq(shmem_long_atomic_fetch_inc(&d[tap_n > 1], next_pe()), 0L);
+    shmem_barrier_all();
+    shmem_long_atomic_add(d, tap_me + 1, 0);
+    shmem_uint_atomic_or((unsigned *)&d[2], 1u << tap_me, 0);
+    shmem_barrier_all();
+    tap_check_eq(shmem_long_g(d, 0) - (tap_n == 1), (long)tap_n * (tap_n + 1) / 2);
+    tap_check_eq(shmem_int_g((int *)&d[2], 0), (1 << tap_n) - 1);
+    tap_check_eq(shmem_int_atomic_compare_swap(small, 0, 9, tap_me), 0);
+    tap_check_eq(shmem_int_atomic_compare_swap(small, 0, 8, tap_me), 9);
+    tap_check_eq(shmem_int_atomic_swap(small, 3, tap_me), 9);
+    shmem_barrier_all();
+    shmem_free(d);
+    tap_point("atomics on device memory");
+#else
+    tap_skip("atomics on device memory", "built without nvcc");
+#endif
+}
+
 /* Blocks larger than a step of growth: the peers see all of them. */
 static void growth(void)
 {
@@ -256,6 +282,7 @@ int main(void)
     put_get();
     mixed();
     signals();
+    atomics();
     growth();
     told();
     teams();

@@ -40,9 +40,10 @@ struct shmemi_gpu {
     void *stream;    /* of the host's copies */
     enum shmemi_gpu_sharing sharing;
     int my_local, n_local;
-    uint64_t va;     /* the reservation, or 0 */
+    uint64_t va;     /* the reservation, or the heap's allocation; 0: none */
     size_t max;      /* of each PE's heap */
     uint64_t *base;  /* by PE of the node: offset 0 of its device heap here; 0: not reachable */
+    uint64_t *opened; /* by PE of the node: what CUDA IPC has opened, or 0 */
     struct shmemi_gpu_chunk *chunks; /* own ones; also which of the peers' are mapped */
 };
 

@@ -63,11 +63,13 @@ static int allocate_fixed(const struct shmemi_gpu_conf *conf, struct shmemi_gpu_
     if (rc)
         return rc;
     g->max = shmemi_round_up(conf->fixed, SHMEMI_GPU_GRANULE);
-    rc = shmemi_gpu_check(shmemi_cu.mem_alloc(&g->base[g->my_local], g->max), "cannot allocate the device heap");
+    rc = shmemi_gpu_check(shmemi_cu.mem_alloc(&g->va, g->max + SHMEMI_GPU_GRANULE), "cannot allocate the device heap");
+    g->base[g->my_local] = shmemi_round_up(g->va, SHMEMI_GPU_GRANULE);
+    mine->ipc_skip = g->base[g->my_local] - g->va;
     if (!rc)
         rc = shmemi_gpu_set((void *)(uintptr_t)g->base[g->my_local], 0, g->max);
     if (!rc && g->n_local > 1)
-        rc = shmemi_gpu_check(shmemi_cu.ipc_get((struct shmemi_cu_ipc_handle *)mine->ipc, g->base[g->my_local]), "cannot share the device heap by CUDA IPC");
+        rc = shmemi_gpu_check(shmemi_cu.ipc_get((struct shmemi_cu_ipc_handle *)mine->ipc, g->va), "cannot share the device heap by CUDA IPC");
     return rc;
 }
 
@@ -77,8 +79,13 @@ int shmemi_gpu_heap_open(const struct shmemi_gpu_conf *conf, struct shmemi_gpu_c
     int rc;
 
     g->base = calloc((size_t)g->n_local, sizeof *g->base);
-    if (!g->base)
+    g->opened = calloc((size_t)g->n_local, sizeof *g->opened);
+    if (!g->base || !g->opened) {
+        free(g->base);
+        free(g->opened);
+        g->base = g->opened = NULL;
         return -ENOMEM;
+    }
     rc = g->sharing == SHMEMI_GPU_CHUNKS ? reserve(conf) : allocate_fixed(conf, mine);
     if (rc)
         shmemi_gpu_heap_close();
@@ -203,12 +210,19 @@ static int import_chunk(int local, const struct shmemi_gpu_card *card, struct sh
 static int import_ipc(int local, const struct shmemi_gpu_card *card)
 {
     struct shmemi_cu_ipc_handle handle;
+    uint64_t at;
+    int rc;
 
     if (shmemi_gpu.base[local])
         return 0;
     memcpy(&handle, card->ipc, sizeof handle);
-    return shmemi_gpu_check(shmemi_cu.ipc_open(&shmemi_gpu.base[local], handle, SHMEMI_CU_IPC_LAZY_PEER),
-                            "cannot open a peer's device heap by CUDA IPC");
+    rc = shmemi_gpu_check(shmemi_cu.ipc_open(&at, handle, SHMEMI_CU_IPC_LAZY_PEER),
+                          "cannot open a peer's device heap by CUDA IPC");
+    if (rc)
+        return rc;
+    shmemi_gpu.opened[local] = at;
+    shmemi_gpu.base[local] = at + card->ipc_skip;
+    return 0;
 }
 
 int shmemi_gpu_import(int local, const struct shmemi_gpu_card *card, size_t off, size_t len)
@@ -267,14 +281,15 @@ void shmemi_gpu_heap_close(void)
         shmemi_gpu_unback(0);
         if (g->va)
             shmemi_cu.va_free(g->va, g->max * (size_t)g->n_local);
-        g->va = 0;
     } else {
         for (int i = 0; i < g->n_local; i++)
-            if (i != g->my_local && g->base[i])
-                shmemi_cu.ipc_close(g->base[i]);
-        if (g->base[g->my_local])
-            shmemi_cu.mem_free(g->base[g->my_local]);
+            if (g->opened[i])
+                shmemi_cu.ipc_close(g->opened[i]);
+        if (g->va)
+            shmemi_cu.mem_free(g->va);
     }
+    g->va = 0;
     free(g->base);
-    g->base = NULL;
+    free(g->opened);
+    g->base = g->opened = NULL;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kernel.c - loads the library's kernels and launches them. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "kernel.h"
 
 #include "core/log.h"
@@ -13,14 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifdef HAVE_NVCC
-extern const unsigned char shmemi_kernels_image[];
-#define IMAGE ((const void *)shmemi_kernels_image)
-#define ARCHS SHMEMI_KERNEL_ARCHS
-#else
-#define IMAGE NULL
-#define ARCHS ""
-#endif
+/* From nvcc; a build without it has neither (kernels_none.c). */
+extern const void *const shmemi_kernels_image;
+extern const char shmemi_kernels_archs[];
 
 static struct {
     pthread_mutex_t lock;
@@ -34,8 +26,8 @@ static struct {
 
 bool shmemi_kernels_built(const char **archs_out)
 {
-    *archs_out = ARCHS;
-    return IMAGE != NULL;
+    *archs_out = shmemi_kernels_archs;
+    return shmemi_kernels_image != NULL;
 }
 
 const char *shmemi_kernel_why(void)
@@ -67,13 +59,13 @@ static int load(void)
 {
     int rc;
 
-    if (!IMAGE) {
+    if (!shmemi_kernels_image) {
         snprintf(it.why, sizeof it.why, "this build of the library has no kernels: nvcc was not found when it was made");
         return -EOPNOTSUPP;
     }
-    rc = shmemi_cu.module_load(&it.module, IMAGE);
+    rc = shmemi_cu.module_load(&it.module, shmemi_kernels_image);
     if (rc != SHMEMI_CU_OK) {
-        snprintf(it.why, sizeof it.why, "the library's kernels (%s) do not load on this GPU (%d.%d): %s", ARCHS,
+        snprintf(it.why, sizeof it.why, "the library's kernels (%s) do not load on this GPU (%d.%d): %s", shmemi_kernels_archs,
                  shmemi_gpu.cc / 10, shmemi_gpu.cc % 10, shmemi_cu_error(rc));
         return -EIO;
     }

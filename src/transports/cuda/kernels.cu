@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernels.cu - the library's kernels; their bodies are in kernels.h. */
+#include "kernels.h"
+
+#ifdef SHMEMI_DEVICE_CODE
+#define KERNEL(name)                                                               \
+    extern "C" __global__ void shmemi_k_##name(struct shmemi_kernel_args args)     \
+    {                                                                              \
+        shmemi_k_##name##_body(&args);                                             \
+    }
+#else
+#define KERNEL(name)                                                               \
+    extern "C" __global__ void shmemi_k_##name(struct shmemi_kernel_args)          \
+    {                                                                              \
+    }
+#endif
+SHMEMI_KERNELS(KERNEL)
