@@ -34,6 +34,9 @@ needs_to_build() {
         have automake || echo automake
         have libtoolize || echo libtool
     fi
+    # For PEs of different nodes, and which NIC is near.
+    [ -e /usr/include/infiniband/mlx5dv.h ] || echo libibverbs-dev
+    [ -e /usr/include/hwloc.h ] || echo libhwloc-dev
     package_there libpmix-dev || pkg-config --exists pmix 2> /dev/null || echo libpmix-dev
 }
 
@@ -42,8 +45,7 @@ needs_to_test() {
     have mpirun || echo openmpi-bin
     have mpicc || echo libopenmpi-dev
     have xz || echo xz-utils
-    # The virtual NIC: built with these headers, proved by these programs that nobody here wrote.
-    [ -e /usr/include/infiniband/mlx5dv.h ] || echo libibverbs-dev
+    # The virtual NIC is proved by these programs that nobody here wrote.
     have ibv_rc_pingpong || echo ibverbs-utils
     have ib_write_bw || echo perftest
     have ucx_perftest || echo ucx-utils

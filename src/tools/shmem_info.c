@@ -8,6 +8,8 @@
 #include "config.h"
 
 #include "core/env.h"
+#include "core/log.h"
+#include "core/nic_load.h"
 #include "core/state.h"
 #include "transports/shm/shm.h"
 
@@ -18,8 +20,10 @@
 #include <getopt.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -175,6 +179,101 @@ static int try_shm(char *why, size_t len)
     return status;
 }
 
+static bool net_log_on(int level)
+{
+    return level <= SHMEMI_LOG_WARN;
+}
+
+static char net_said[1600];
+
+/* What the module complains of, for the line that says what works. */
+SHMEMI_PRINTF(3, 4)
+static void net_log(int level, const char *component, const char *fmt, ...)
+{
+    va_list ap;
+
+    (void)component;
+    if (!net_log_on(level) || net_said[0])
+        return;
+    va_start(ap, fmt);
+    vsnprintf(net_said, sizeof net_said, fmt, ap);
+    va_end(ap);
+}
+
+static const char *kind_name(enum shmemi_nic_kind kind)
+{
+    return kind == SHMEMI_NIC_MLX5 ? "ibgda" : "proxy";
+}
+
+static void show_port(void *arg, const struct shmemi_nic_port *p)
+{
+    int *n = arg;
+    char name[80];
+
+    if ((*n)++ == 0)
+        printf("\nNIC ports (MARROW_HCA_LIST); * is what this process would use\n");
+    snprintf(name, sizeof name, "%s:%d", p->device, p->port);
+    printf("  %c %-12s %s, %s, %.4g Gbit/s, %s%s%s\n", p->chosen ? '*' : ' ', name, p->link, p->state, (double)p->mbit / 1000,
+           kind_name(p->kind), p->why[0] ? ": " : "", p->why);
+}
+
+static void net_config(struct shmemi_nic_config *c)
+{
+    memset(c, 0, sizeof *c);
+    c->n_pes = c->n_local = 1;
+    c->want = strcasecmp(shmemi_env.transport, "ibgda") == 0   ? SHMEMI_NIC_MLX5
+              : strcasecmp(shmemi_env.transport, "proxy") == 0 ? SHMEMI_NIC_VERBS
+                                                               : SHMEMI_NIC_AUTO;
+    c->strict = shmemi_env.strict;
+    c->device_list = shmemi_env.hca_list;
+    c->gid_index = (int)shmemi_env.ib_gid_index;
+    c->traffic_class = (int)shmemi_env.ib_traffic_class;
+    c->service_level = (int)shmemi_env.ib_sl;
+    c->pkey_index = (int)shmemi_env.ib_pkey_index;
+    c->mtu = (int)shmemi_env.ib_mtu;
+    c->timeout = (int)shmemi_env.ib_timeout;
+    c->retry_count = (int)shmemi_env.ib_retry;
+    c->queue_depth = (int)shmemi_env.queue_depth;
+    c->log_on = net_log_on;
+    c->log = net_log;
+}
+
+static bool net_quiet(int level)
+{
+    (void)level;
+    return false;
+}
+
+/* Opens the NIC as a program would that spans nodes, and lists the ports that there are. */
+static void show_net(void)
+{
+    const struct shmemi_nic_module *module;
+    struct shmemi_nic_config config;
+    struct shmemi_nic *nic;
+    char why[PATH_MAX];
+    int status, n = 0;
+
+    net_config(&config);
+    status = shmemi_nic_load(shmemi_env.module_dir, &module, why, sizeof why);
+    if (status) {
+        printf("  ibgda, proxy no: %s\n", why);
+        printf("               remedy: install the verbs headers (Debian, Ubuntu: libibverbs-dev) and build again\n");
+        return;
+    }
+    status = module->open(&config, &nic);
+    if (status) {
+        printf("  ibgda, proxy no: %s\n", net_said[0] ? net_said : strerror(-status));
+    } else {
+        printf("  %-12s yes: PEs of different nodes reach each other through %s port %d\n", kind_name(nic->kind), nic->device,
+               nic->port);
+        if (net_said[0])
+            printf("               but: %s\n", net_said);
+        module->close(nic);
+    }
+    config.log_on = net_quiet;
+    module->describe(&config, show_port, &n);
+}
+
 static int show_transports(void)
 {
     char why[200];
@@ -187,7 +286,7 @@ static int show_transports(void)
                why);
     else
         printf("  shm          yes: PEs of one node share memory, load and store\n");
-    printf("  between nodes: none in this version\n");
+    show_net();
     return status ? 1 : 0;
 }
 

@@ -39,7 +39,7 @@ struct shmemi_nic_config {
     int mtu;                      /* bytes; 0: the port's */
     int timeout, retry_count;     /* IB encodings: 4.096 us * 2^timeout, 0 to 7 */
     int queue_depth;              /* entries of 64 bytes, a power of two */
-    uint64_t connect_timeout_ns;
+    uint64_t connect_timeout_ns;  /* UINT64_MAX: no limit */
     unsigned char secret[16];     /* of the job, the same on all PEs: the connection service answers to nobody else */
     bool (*log_on)(int level);    /* levels as in core/log.h */
     void (*log)(int level, const char *component, const char *fmt, ...);

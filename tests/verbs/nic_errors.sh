@@ -45,6 +45,24 @@ says "no GID" open "log 0 .*mlx5_0 port 1: its GID table is empty: give its netw
 says "wrong GID index" open "log 0 .*mlx5_0 port 1 has no GID at index 5 \(MARROW_IB_GID_INDEX\)" "--link eth" MARROW_IB_GID_INDEX=5
 says "memory refused" register "log 0 .*refuses to register 1048576 bytes .*Cannot allocate memory; the limit of locked memory \(ulimit -l\) is" "--faults memlock=600k"
 
+# info NAME PATTERN OPTIONS [VARIABLE=VALUE...]: what shmem-info -t shows.
+info() {
+    local name=$1 pattern=$2 options=$3
+    shift 3
+    # shellcheck disable=SC2086 # options are several words
+    if timeout -k 5 "$CLIENT_LIMIT" env "$@" "$SOFTHCA_RUN" $options "${top_builddir:-.}/src/tools/shmem-info" -t > "$work/out" 2>&1 &&
+        grep -qE -- "$pattern" "$work/out"; then
+        ok "$name"
+    else
+        not_ok "$name"
+        show "$work/out"
+    fi
+}
+info "shmem-info: the NIC that would be used" '^  ibgda +yes: .* through mlx5_0 port 1$' ""
+info "shmem-info: by plain verbs" '^  proxy +yes: .* through mlx5_0 port 1$' "" MARROW_TRANSPORT=proxy
+info "shmem-info: the ports" '^  \* mlx5_0:1 +Ethernet, active, 400 Gbit/s, ibgda: the only one' "--link eth"
+info "shmem-info: why not" '^  ibgda, proxy no: no port can be used: mlx5_0:1 \(down' "--faults port=down"
+
 # downgrades
 says "not mlx5: said" open "log 1 .*not an mlx5 device; using plain verbs
 open: proxy" "" NIC_FAIL_FAKE=plain

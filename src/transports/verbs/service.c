@@ -355,7 +355,11 @@ int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, int pe, uint32_t 
     fill(nic, &p.message, SHMEMI_VERBS_CONNECT, pe, s->next_nonce++);
     p.message.qpn = qpn;
     p.message.psn = psn;
-    p.deadline_ns = shmemi_verbs_now_ns() + nic->config->connect_timeout_ns;
+    p.deadline_ns = shmemi_verbs_now_ns();
+    if (nic->config->connect_timeout_ns < UINT64_MAX - p.deadline_ns)
+        p.deadline_ns += nic->config->connect_timeout_ns;
+    else
+        p.deadline_ns = UINT64_MAX;
     p.next = s->pending;
     s->pending = &p;
     wake(s);
