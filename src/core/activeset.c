@@ -10,12 +10,15 @@
  *     LENGTH    on each PE, in collect: bytes of its part
  *     FROM + i  on each PE of a small set: meetings that member i has come to and this PE has not finished
  *
+ * Where the set's PEs are on several nodes, ARRIVED and FROM are only changed by atomics of the path that reaches all
+ * of them (amo.h), never by this CPU's own.
+ *
  * A PE that is ahead may enter the next meeting on the same pSync before another has left this one, so the words
  * are counted up and down, never just set.
  */
 #include "activeset.h"
 
-#include "rma.h"
+#include "amo.h"
 #include "shell.h"
 
 #include <stdio.h>
@@ -41,7 +44,7 @@ static long *word(const struct shmemi_group *g, int member, int which)
 /* The same on all PEs of the set. */
 static bool is_flat(const struct shmemi_group *g)
 {
-    return g->n_pes <= FLAT_MAX && shmemi.n_local <= shmemi.n_cpus;
+    return g->n_pes <= FLAT_MAX && (g->far ? !shmemi.crowded : shmemi.n_local <= shmemi.n_cpus);
 }
 
 static bool has_entered(const struct shmemi_group *g, int member)
@@ -50,6 +53,8 @@ static bool has_entered(const struct shmemi_group *g, int member)
         return true;
     if (is_flat(g))
         return SHMEMI_LD_ACQ(word(g, g->my_pe, FROM + member)) != SHMEM_SYNC_VALUE;
+    if (g->far)
+        return false; /* not to be seen from here */
     return SHMEMI_LD_ACQ(word(g, member, STATE)) != SHMEM_SYNC_VALUE;
 }
 
@@ -57,6 +62,9 @@ static int absent(const void *arg)
 {
     const struct shmemi_group *g = arg;
 
+    /* Only the first PE counts, if at all: the one to ask whether it is alive. */
+    if (g->far && !is_flat(g))
+        return g->my_pe ? g->start : -1;
     for (int i = 0; i < g->n_pes; i++)
         if (!has_entered(g, i))
             return g->start + i * g->stride;
@@ -66,9 +74,11 @@ static int absent(const void *arg)
 static void describe(const void *arg, char *buf, size_t len)
 {
     const struct shmemi_group *g = arg;
+    int n = g->far && !is_flat(g) ? snprintf(buf, len, "all PEs") : snprintf(buf, len, "PE %d", absent(g));
 
-    snprintf(buf, len, "PE %d to enter (active set of %d PEs from PE %d on, stride %d)", absent(g), g->n_pes, g->start,
-             g->stride);
+    if (n > 0 && (size_t)n < len)
+        snprintf(buf + n, len - (size_t)n, " to enter (active set of %d PEs from PE %d on, stride %d)", g->n_pes,
+                 g->start, g->stride);
 }
 
 static void release_all(const struct shmemi_group *g)
@@ -121,12 +131,67 @@ static void flat_sync(const struct shmemi_group *g, struct shmemi_waiter *w)
     }
 }
 
+/* ---- meeting across nodes ---- */
+
+static void add(const struct shmemi_group *g, int member, int which, long value)
+{
+    shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, &g->psync[which], &value, NULL, NULL, sizeof value,
+               shmemi_group_pe(g, member), false, g->call);
+}
+
+/* As counted_sync; the counter is back where it was before anybody is released. */
+static void far_counted_sync(const struct shmemi_group *g, struct shmemi_waiter *w)
+{
+    const long one = 1, released = RELEASED, free_value = SHMEM_SYNC_VALUE;
+    long *state = &g->psync[STATE], count = 0;
+
+    SHMEMI_ST_REL(state, ENTERED);
+    shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, &g->psync[ARRIVED], &one, NULL, &count, sizeof one,
+               shmemi_group_pe(g, 0), false, g->call);
+    if (count + 1 == SHMEM_SYNC_VALUE + g->n_pes) {
+        long old;
+
+        /* Fetched, so it is done. */
+        shmemi_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, &g->psync[ARRIVED], &free_value, NULL, &old, sizeof old,
+                   shmemi_group_pe(g, 0), false, g->call);
+        for (int i = 0; i < g->n_pes; i++)
+            if (i != g->my_pe)
+                shmemi_p(SHMEM_CTX_DEFAULT, state, &released, sizeof released, shmemi_group_pe(g, i), g->call);
+    } else {
+        while (SHMEMI_LD_ACQ(state) != RELEASED)
+            shmemi_wait_step(w);
+    }
+    SHMEMI_ST_RLX(state, SHMEM_SYNC_VALUE);
+}
+
+/* As flat_sync; quiet, so that this PE does not find its own counts too high in the next meeting. */
+static void far_flat_sync(const struct shmemi_group *g, struct shmemi_waiter *w)
+{
+    for (int i = 0; i < g->n_pes; i++)
+        if (i != g->my_pe)
+            add(g, i, FROM + g->my_pe, 1);
+    for (int i = 0; i < g->n_pes; i++) {
+        const long *from = &g->psync[FROM + i];
+
+        if (i == g->my_pe)
+            continue;
+        while (SHMEMI_LD_ACQ(from) == SHMEM_SYNC_VALUE)
+            shmemi_wait_step(w);
+        add(g, g->my_pe, FROM + i, -1);
+    }
+    shmemi_quiet(SHMEM_CTX_DEFAULT, g->call);
+}
+
 void shmemi_set_sync(const struct shmemi_group *g)
 {
     struct shmemi_waiter w = SHMEMI_WAITER_FN(g->call, describe, g);
 
     w.culprit = absent;
-    if (is_flat(g))
+    if (g->far && is_flat(g))
+        far_flat_sync(g, &w);
+    else if (g->far)
+        far_counted_sync(g, &w);
+    else if (is_flat(g))
         flat_sync(g, &w);
     else
         counted_sync(g, &w);
@@ -151,6 +216,8 @@ struct shmemi_group shmemi_set(int start, int log_stride, int size, long *psync,
         shmemi_fatal(call, "PE %d is not in the active set PE_start %d, logPE_stride %d, PE_size %d", shmemi.my_pe,
                      start, log_stride, size);
     shmemi_check_symmetric(psync, USED * sizeof(long), call);
+    for (int i = 0; shmemi.n_nodes > 1 && i < size && !g.far; i++)
+        g.far = !shmemi.peers[shmemi_group_pe(&g, i)].ctl;
     return g;
 }
 
@@ -184,6 +251,20 @@ void shmemi_set_fcollect(const struct shmemi_group *g, void *dest, const void *s
     shmemi_bulk_fcollect(g, dest, source, len);
 }
 
+/* Bytes of the members before this one. */
+static size_t far_offset(const struct shmemi_group *g)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < g->my_pe; i++) {
+        long part;
+
+        shmemi_g(SHMEM_CTX_DEFAULT, &part, &g->psync[LENGTH], sizeof part, shmemi_group_pe(g, i), g->call);
+        at += (size_t)part;
+    }
+    return at;
+}
+
 void shmemi_set_collect(const struct shmemi_group *g, void *dest, const void *source, size_t len)
 {
     size_t at = 0;
@@ -191,6 +272,12 @@ void shmemi_set_collect(const struct shmemi_group *g, void *dest, const void *so
     shmemi_check_symmetric(source, len, g->call);
     SHMEMI_ST_RLX(word(g, g->my_pe, LENGTH), (long)len);
     shmemi_set_sync(g);
+    if (g->far) {
+        shmemi_far_spread(g, dest, far_offset(g), source, len);
+        shmemi_far_finish(g);
+        SHMEMI_ST_RLX(word(g, g->my_pe, LENGTH), SHMEM_SYNC_VALUE);
+        return;
+    }
     for (int i = 0; i < g->n_pes; i++) {
         size_t part = (size_t)SHMEMI_LD_RLX(word(g, i, LENGTH));
 

@@ -49,6 +49,27 @@ void shmemi_copy_strided(void *dest, ptrdiff_t dst, const void *source, ptrdiff_
         copy_elements(dest, to, source, from, nelems, elem);
 }
 
+/* ---- exchange ---- */
+
+void shmemi_span_exchange(struct shmemi_exchange *x, const void *source, const char *call)
+{
+    struct shmemi_team *t = x->team;
+    int me = t->my_pe;
+
+    /* The own part where the others' are. */
+    memcpy((void *)(uintptr_t)shmemi_span_data(t, x->epoch, me, x->len), source, x->len);
+    for (int i = me + 1; i < t->n_pes; i++)
+        shmemi_span_post(t, x->epoch, i, source, x->len);
+    for (int i = 0; i < me; i++)
+        shmemi_span_post(t, x->epoch, i, source, x->len);
+    shmemi_settle(t, x->epoch, call);
+}
+
+const void *shmemi_exchange_staged(const struct shmemi_exchange *x, int i)
+{
+    return x->team->coll->span ? shmemi_span_data(x->team, x->epoch, i, x->len) : shmemi_stage_of(x->team, x->epoch, i);
+}
+
 /* ---- broadcast ---- */
 
 /* The root leaves when its data is out, the others when they have it: nobody waits for all. */
@@ -103,6 +124,8 @@ void shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t 
         shmemi_check_symmetric(source, len, call);
     if (t->coll->flat && len <= SHMEMI_LINE_BYTES) {
         line_broadcast(t, dest, source, len, root, call);
+    } else if (t->coll->span) {
+        shmemi_span_broadcast(t, dest, source, len, root, call);
     } else if (len <= t->coll->stage_max) {
         stage_broadcast(t, dest, source, len, root, call);
     } else {
@@ -161,6 +184,10 @@ void shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t le
     bool bulk = false;
 
     shmemi_check_symmetric(source, len, call);
+    if (t->coll->span) {
+        shmemi_span_collect(t, dest, source, len, call);
+        return;
+    }
     if (len <= sizeof mine.data)
         shmemi_copy(mine.data, source, len);
     else if (len <= t->coll->stage_max) {
@@ -249,6 +276,32 @@ static void stage_alltoall(struct shmemi_team *t, const struct blocks *b, const 
                             b->elem);
 }
 
+/* Each block goes to its receiver's line or stage. */
+static void span_alltoall(struct shmemi_team *t, const struct blocks *b, const char *call)
+{
+    SHMEMI_ALIGNED_LINE unsigned char packed[SHMEMI_EAGER_BYTES];
+    uint64_t epoch = shmemi_op_begin(t, call);
+    int me = t->my_pe;
+
+    for (int step = 1; step < t->n_pes; step++) {
+        int i = me + step < t->n_pes ? me + step : me + step - t->n_pes;
+        const void *block = b->source + (size_t)i * b->source_step;
+
+        if (b->sst != 1) {
+            shmemi_copy_strided(packed, 1, block, b->sst, b->nelems, b->elem);
+            block = packed;
+        }
+        shmemi_span_post(t, epoch, i, block, b->len);
+    }
+    shmemi_copy_strided(b->dest + (size_t)me * b->dest_step, b->dst, b->source + (size_t)me * b->source_step, b->sst,
+                        b->nelems, b->elem);
+    shmemi_settle(t, epoch, call);
+    for (int i = 0; i < t->n_pes; i++)
+        if (i != me)
+            shmemi_copy_strided(b->dest + (size_t)i * b->dest_step, b->dst, shmemi_span_data(t, epoch, i, b->len), 1,
+                                b->nelems, b->elem);
+}
+
 void shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
                       size_t elem, const char *call)
 {
@@ -265,7 +318,9 @@ void shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff
     shmemi_check_symmetric(source, source_len, call);
     if (t->coll->flat && len <= SHMEMI_LINE_BYTES) {
         line_alltoall(t, &b, call);
-    } else if (n * elem <= t->coll->stage_max) {
+    } else if (t->coll->span && len <= t->coll->stage_max) {
+        span_alltoall(t, &b, call);
+    } else if (!t->coll->span && n * elem <= t->coll->stage_max) {
         stage_alltoall(t, &b, call);
     } else {
         struct shmemi_group g = shmemi_group_of(t, call);

@@ -8,13 +8,15 @@
  *     stage   up to the team's stage_max bytes are copied to this PE's block, one arrival, and read from there
  *     bulk    the members meet, read one another's user memory, and meet again (coll_bulk.c)
  *
- * The active-set forms, which have no team, are always bulk and meet through the user's pSync.
+ * The active-set forms, which have no team, are always bulk and meet through the user's pSync.  Where PEs are on
+ * several nodes, bulk writes to the others instead of reading from them (coll_far.c), and the stage is the
+ * receiver's (span.h).
  */
 #ifndef SHMEMI_COLL_H
 #define SHMEMI_COLL_H
 
 #include "check.h"
-#include "sync.h"
+#include "span.h"
 
 /* ---- collectives of a team; sizes are in bytes ---- */
 
@@ -33,11 +35,12 @@ struct shmemi_group {
     int start, stride; /* world PE of member i: start + i * stride */
     long *psync;
     const char *call;
+    bool far; /* some members are on other nodes */
 };
 
 SHMEMI_INLINE struct shmemi_group shmemi_group_of(struct shmemi_team *t, const char *call)
 {
-    return (struct shmemi_group){ t, t->n_pes, t->my_pe, t->start, t->stride, NULL, call };
+    return (struct shmemi_group){ t, t->n_pes, t->my_pe, t->start, t->stride, NULL, call, t->coll->span != NULL };
 }
 
 /* Meets through pSync (activeset.c). */
@@ -51,7 +54,12 @@ SHMEMI_INLINE void shmemi_group_sync(const struct shmemi_group *g)
         shmemi_set_sync(g);
 }
 
-/* `len` bytes at the symmetric address `addr` of a member. */
+SHMEMI_INLINE int shmemi_group_pe(const struct shmemi_group *g, int member)
+{
+    return g->start + member * g->stride;
+}
+
+/* `len` bytes at the symmetric address `addr` of a member of this node. */
 SHMEMI_INLINE void *shmemi_group_addr(const struct shmemi_group *g, int member, const void *addr, size_t len)
 {
     return shmemi_remote(addr, len, g->start + member * g->stride, g->call);
@@ -62,6 +70,22 @@ void shmemi_bulk_broadcast(const struct shmemi_group *g, void *dest, const void 
 void shmemi_bulk_fcollect(const struct shmemi_group *g, void *dest, const void *source, size_t len);
 void shmemi_bulk_alltoalls(const struct shmemi_group *g, void *dest, const void *source, ptrdiff_t dst,
                            ptrdiff_t sst, size_t nelems, size_t elem);
+
+/* The same for groups that are far. */
+void shmemi_far_broadcast(const struct shmemi_group *g, void *dest, const void *source, size_t len, int root,
+                          bool root_too);
+void shmemi_far_fcollect(const struct shmemi_group *g, void *dest, const void *source, size_t len);
+void shmemi_far_alltoalls(const struct shmemi_group *g, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                          size_t nelems, size_t elem);
+/* After all members have entered: gives `len` bytes to offset `at` of everyone's dest. */
+void shmemi_far_spread(const struct shmemi_group *g, void *dest, size_t at, const void *source, size_t len);
+/* Completes what this PE has put, and waits until the others' has arrived. */
+void shmemi_far_finish(const struct shmemi_group *g);
+
+/* Teams that span nodes, all sizes; arguments are checked, and not empty but for collect. */
+void shmemi_span_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t len, int root,
+                           const char *call);
+void shmemi_span_collect(struct shmemi_team *t, void *dest, const void *source, size_t len, const char *call);
 
 /* ---- checks and copies ---- */
 
@@ -90,13 +114,19 @@ SHMEMI_INLINE void shmemi_copy(void *dest, const void *source, size_t len)
 struct shmemi_exchange {
     struct shmemi_team *team;
     uint64_t epoch;
+    size_t len;
     bool lines;
     SHMEMI_ALIGNED_LINE unsigned char own[SHMEMI_LINE_BYTES]; /* lines: this PE's part, as dest may be source */
     struct shmemi_awaited awaited;
     struct shmemi_waiter waiter;
 };
 
-/* Gives `len` <= SHMEMI_STAGE_BYTES bytes to the others. */
+/* What exchange_begin does in a team of lines that spans nodes; len <= SHMEMI_EAGER_BYTES. */
+void shmemi_span_exchange(struct shmemi_exchange *x, const void *source, const char *call);
+/* Other ways than lines of one node: member `i`'s bytes. */
+const void *shmemi_exchange_staged(const struct shmemi_exchange *x, int i);
+
+/* Gives `len` <= stage_max bytes, or a line's, to the others.  Not for teams that are trees over nodes. */
 SHMEMI_INLINE void shmemi_exchange_begin(struct shmemi_exchange *x, struct shmemi_team *t, const void *source,
                                          size_t len, const char *call)
 {
@@ -111,18 +141,23 @@ SHMEMI_INLINE void shmemi_exchange_begin(struct shmemi_exchange *x, struct shmem
             shmemi_line_post(t, x->epoch, i, source, len);
         x->awaited = (struct shmemi_awaited){ t, x->epoch, -1 };
         x->waiter = (struct shmemi_waiter)SHMEMI_WAITER_EPOCH(call, &x->awaited);
-    } else {
-        memcpy(shmemi_stage(t, x->epoch), source, len);
-        shmemi_arrive(t, x->epoch);
-        shmemi_settle(t, x->epoch, call);
+        return;
     }
+    x->len = len;
+    if (t->coll->span) {
+        shmemi_span_exchange(x, source, call);
+        return;
+    }
+    memcpy(shmemi_stage(t, x->epoch), source, len);
+    shmemi_arrive(t, x->epoch);
+    shmemi_settle(t, x->epoch, call);
 }
 
 /* Member `i`'s bytes; waits for them. */
 SHMEMI_INLINE const void *shmemi_exchange_from(struct shmemi_exchange *x, int i)
 {
     if (!x->lines)
-        return shmemi_stage_of(x->team, x->epoch, i);
+        return shmemi_exchange_staged(x, i);
     if (i == x->team->my_pe)
         return x->own;
     return shmemi_line_wait(x->team, x->epoch, i, &x->waiter)->data;

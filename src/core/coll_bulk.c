@@ -40,6 +40,10 @@ static void push_broadcast(const struct shmemi_group *g, void *dest, const void 
 void shmemi_bulk_broadcast(const struct shmemi_group *g, void *dest, const void *source, size_t len, int root,
                            bool root_too)
 {
+    if (g->far) {
+        shmemi_far_broadcast(g, dest, source, len, root, root_too);
+        return;
+    }
     if (g->team && shmemi.n_local > shmemi.n_cpus) {
         push_broadcast(g, dest, source, len, root);
         return;
@@ -54,6 +58,10 @@ void shmemi_bulk_broadcast(const struct shmemi_group *g, void *dest, const void 
 
 void shmemi_bulk_fcollect(const struct shmemi_group *g, void *dest, const void *source, size_t len)
 {
+    if (g->far) {
+        shmemi_far_fcollect(g, dest, source, len);
+        return;
+    }
     shmemi_group_sync(g);
     for (int step = 0; len && step < g->n_pes; step++) {
         int i = partner(g, step);
@@ -69,6 +77,10 @@ void shmemi_bulk_alltoalls(const struct shmemi_group *g, void *dest, const void 
     size_t len = nelems * elem, extent = shmemi_extent(nelems, sst, elem, g->call);
     const char *mine = (const char *)source + (size_t)g->my_pe * len * (size_t)sst;
 
+    if (g->far) {
+        shmemi_far_alltoalls(g, dest, source, dst, sst, nelems, elem);
+        return;
+    }
     shmemi_group_sync(g);
     for (int step = 0; len && step < g->n_pes; step++) {
         int i = partner(g, step);

@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "check.h"
 #include "devmem.h"
+#include "net.h"
 #include "node.h"
 #include "team.h"
 #include "transports/shm/shm.h"
@@ -60,13 +61,21 @@ static void *address(size_t off)
     return off == SHMEMI_ALLOC_FAIL ? NULL : (void *)(shmemi.heap_base + off);
 }
 
+static void compare(const char *call, size_t size, size_t theirs, int pe)
+{
+    if (theirs != size)
+        shmemi_fatal(call, "PEs disagree: %zu bytes here, %zu bytes on PE %d", size, theirs, pe);
+}
+
 /*
  * MARROW_CHECK=1: PEs that disagree about what they allocate are told, instead of silently having
- * different heaps.  Each call has one of two words, by parity: a PE cannot be two calls ahead.
+ * different heaps.  Each call has one of two words, by parity: a PE cannot be two calls ahead.  Other nodes are
+ * compared through PE 0, which one PE of each asks.
  */
 static void barrier_and_compare(const char *call, size_t size)
 {
     unsigned slot = collective_count++ & 1;
+    size_t theirs;
 
     SHMEMI_ST_RLX(&shmemi.my_ctl->alloc_size[slot], size);
     shmemi_barrier_all(call);
@@ -74,11 +83,13 @@ static void barrier_and_compare(const char *call, size_t size)
         return;
     for (int i = 0; i < shmemi.n_local; i++) {
         int pe = shmemi.local_pes[i];
-        size_t theirs = SHMEMI_LD_RLX(&shmemi.peers[pe].ctl->alloc_size[slot]);
 
-        if (theirs != size)
-            shmemi_fatal(call, "PEs disagree: %zu bytes here, %zu bytes on PE %d", size, theirs, pe);
+        compare(call, size, SHMEMI_LD_RLX(&shmemi.peers[pe].ctl->alloc_size[slot]), pe);
     }
+    if (shmemi.my_local || shmemi.peers[0].ctl)
+        return;
+    shmemi_net_block_read(0, &shmemi.my_ctl->alloc_size[slot], &theirs, sizeof theirs, call);
+    compare(call, size, theirs, 0);
 }
 
 /* Caller holds the lock. */

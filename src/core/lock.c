@@ -11,9 +11,11 @@
  *
  * A PE that waits polls its own NODE and is woken by exactly the one that hands over, so the order is
  * first come, first served.  Threads of one PE take turns at its NODE.  A free lock is all zeroes.
+ *
+ * All changes are atomics of amo.h, which go through one agent for all PEs, in order to each of them.  A NIC may
+ * change a word by a compare-swap of the whole long, so that holds for the own NODE too; it is polled by plain loads.
  */
-#include "check.h"
-#include "rma.h"
+#include "amo.h"
 #include "wait.h"
 
 #include <shmem.h>
@@ -36,9 +38,20 @@ struct lock {
     int before; /* the PE that is to hand over, or -1 */
 };
 
-static lock_word *word(const struct lock *l, int pe, int which)
+/* This PE's own address of a word. */
+static lock_word *word(const struct lock *l, int which)
 {
-    return (lock_word *)shmemi_remote(l->addr, sizeof(long), pe, l->call) + which;
+    return (lock_word *)(uintptr_t)l->addr + which;
+}
+
+/* `pe`'s word; the old value.  cond NULL but for a compare-swap. */
+SHMEMI_INLINE uint32_t change(const struct lock *l, enum shmemi_amo_op op, int pe, int which, uint32_t operand,
+                              const uint32_t *cond)
+{
+    uint32_t old = 0;
+
+    shmemi_amo(SHMEM_CTX_DEFAULT, op, word(l, which), &operand, cond, &old, sizeof old, pe, false, l->call);
+    return old;
 }
 
 /* Locks are spread over the PEs by their offset, which is the same everywhere. */
@@ -55,6 +68,12 @@ static struct lock lock_at(const long *addr, const char *call)
     return (struct lock){ addr, (int)(off / sizeof *addr % (uintptr_t)shmemi.n_pes), call, -1 };
 }
 
+/* The same where the old value does not matter. */
+SHMEMI_INLINE void apply(const struct lock *l, enum shmemi_amo_op op, int pe, int which, uint32_t operand)
+{
+    shmemi_amo(SHMEM_CTX_DEFAULT, op, word(l, which), &operand, NULL, NULL, sizeof operand, pe, false, l->call);
+}
+
 /* ---- waiting ---- */
 
 static void describe(const void *arg, char *buf, size_t len)
@@ -62,7 +81,7 @@ static void describe(const void *arg, char *buf, size_t len)
     const struct lock *l = arg;
 
     snprintf(buf, len, "the lock at %p (its queue is kept by PE %d and ends with PE %d)", (const void *)l->addr, l->home,
-             (int)SHMEMI_LD_RLX(word(l, l->home, TAIL)) - 1);
+             (int)change(l, SHMEMI_AMO_FETCH, l->home, TAIL, 0, NULL) - 1);
 }
 
 static int awaited(const void *arg)
@@ -72,27 +91,26 @@ static int awaited(const void *arg)
     return l->before;
 }
 
-static void wait_bits(const struct lock *l, lock_word *node, uint32_t bits, uint32_t not_value)
+static void wait_bits(const struct lock *l, uint32_t bits, uint32_t not_value)
 {
     struct shmemi_waiter w = SHMEMI_WAITER_FN(l->call, describe, l);
 
     w.culprit = awaited;
-    while ((SHMEMI_LD_ACQ(node) & bits) == not_value)
+    while ((SHMEMI_LD_ACQ(word(l, NODE)) & bits) == not_value)
         shmemi_wait_step(&w);
     shmemi_wait_done(&w);
 }
 
-static bool claim_node(lock_word *node)
+static bool claim_node(const struct lock *l)
 {
-    uint32_t idle = 0;
+    const uint32_t idle = 0;
 
-    return __atomic_compare_exchange_n(node, &idle, BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return change(l, SHMEMI_AMO_CSWAP, shmemi.my_pe, NODE, BUSY, &idle) == idle;
 }
 
-static void free_node(lock_word *node)
+static void free_node(const struct lock *l)
 {
-    SHMEMI_ST_REL(node, 0u); /* pairs with claim_node, in another thread */
-    shmemi_wake_peer(shmemi.my_ctl);
+    apply(l, SHMEMI_AMO_SET, shmemi.my_pe, NODE, 0); /* release: pairs with claim_node, in another thread */
 }
 
 /* ---- the calls ---- */
@@ -100,59 +118,52 @@ static void free_node(lock_word *node)
 SHMEMI_API(void, shmem_set_lock, (long *lock))
 {
     struct lock l = lock_at(lock, "shmem_set_lock");
-    lock_word *node = word(&l, shmemi.my_pe, NODE);
-    uint32_t before;
+    uint32_t me = (uint32_t)shmemi.my_pe + 1, before;
 
-    while (!claim_node(node))
-        wait_bits(&l, node, BUSY, BUSY);
-    /* Acquire: the holder before released with its exchange or compare-exchange of TAIL. */
-    before = __atomic_exchange_n(word(&l, l.home, TAIL), (uint32_t)shmemi.my_pe + 1, __ATOMIC_ACQ_REL);
+    while (!claim_node(&l))
+        wait_bits(&l, BUSY, BUSY);
+    /* Acquire: the holder before released with its swap or compare-swap of TAIL. */
+    before = change(&l, SHMEMI_AMO_SWAP, l.home, TAIL, me, NULL);
     if (before == 0)
         return;
     l.before = (int)before - 1;
-    SHMEMI_ADD_ACQREL(word(&l, l.before, NODE), (uint32_t)shmemi.my_pe + 1); /* NEXT was 0 */
-    shmemi_wake_peer(shmemi.peers[before - 1].ctl);
-    wait_bits(&l, node, GO, 0); /* acquire; pairs with hand_over */
+    apply(&l, SHMEMI_AMO_ADD, l.before, NODE, me); /* NEXT was 0 */
+    wait_bits(&l, GO, 0); /* acquire; pairs with hand_over */
 }
 
 SHMEMI_API(int, shmem_test_lock, (long *lock))
 {
     struct lock l = lock_at(lock, "shmem_test_lock");
-    lock_word *node = word(&l, shmemi.my_pe, NODE);
-    uint32_t nobody = 0;
+    const uint32_t nobody = 0;
 
-    if (!claim_node(node))
+    if (!claim_node(&l))
         return 1;
-    if (__atomic_compare_exchange_n(word(&l, l.home, TAIL), &nobody, (uint32_t)shmemi.my_pe + 1, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (change(&l, SHMEMI_AMO_CSWAP, l.home, TAIL, (uint32_t)shmemi.my_pe + 1, &nobody) == nobody)
         return 0;
-    free_node(node);
+    free_node(&l);
     return 1;
 }
 
-static void hand_over(const struct lock *l, lock_word *node)
+static void hand_over(const struct lock *l)
 {
     int next;
 
-    wait_bits(l, node, NEXT, 0); /* it is in the queue, so it is about to say who it is */
-    next = (int)(SHMEMI_LD_ACQ(node) & NEXT) - 1;
-    free_node(node);
-    SHMEMI_ADD_ACQREL(word(l, next, NODE), GO); /* release: the critical section */
-    shmemi_wake_peer(shmemi.peers[next].ctl);
+    wait_bits(l, NEXT, 0); /* it is in the queue, so it is about to say who it is */
+    next = (int)(SHMEMI_LD_ACQ(word(l, NODE)) & NEXT) - 1;
+    free_node(l);
+    apply(l, SHMEMI_AMO_ADD, next, NODE, GO); /* release: the critical section */
 }
 
 SHMEMI_API(void, shmem_clear_lock, (long *lock))
 {
     struct lock l = lock_at(lock, "shmem_clear_lock");
-    lock_word *node = word(&l, shmemi.my_pe, NODE);
-    uint32_t me = (uint32_t)shmemi.my_pe + 1;
+    const uint32_t me = (uint32_t)shmemi.my_pe + 1;
 
-    if (!(SHMEMI_LD_RLX(node) & BUSY))
+    if (!(SHMEMI_LD_RLX(word(&l, NODE)) & BUSY))
         shmemi_fatal(l.call, "PE %d does not hold the lock at %p", shmemi.my_pe, (const void *)lock);
     shmemi_quiet(SHMEM_CTX_DEFAULT, l.call);
-    if (!(SHMEMI_LD_ACQ(node) & NEXT) &&
-        __atomic_compare_exchange_n(word(&l, l.home, TAIL), &me, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        free_node(node);
+    if (!(SHMEMI_LD_ACQ(word(&l, NODE)) & NEXT) && change(&l, SHMEMI_AMO_CSWAP, l.home, TAIL, 0, &me) == me)
+        free_node(&l);
     else
-        hand_over(&l, node);
+        hand_over(&l);
 }

@@ -2,8 +2,8 @@
 /*
  * reduce.c - reductions on teams and active sets.
  *
- * Elements are combined in the order of the members' numbers on every PE, so all get the same bits, also of
- * floating point.
+ * Elements are combined in the order of the members' numbers on every PE (in a tree over nodes: node by node), so
+ * all get the same bits, also of floating point.
  */
 #include "reduce.h"
 
@@ -29,6 +29,10 @@ void shmemi_bulk_reduce(const struct shmemi_group *g, void *dest, const void *so
     SHMEMI_ALIGNED_LINE unsigned char acc[CHUNK_BYTES];
     size_t first, count, n;
 
+    if (g->far) {
+        shmemi_far_reduce(g, dest, source, nreduce, elem, kernel);
+        return;
+    }
     shmemi_group_sync(g);
     shmemi_share(g, nreduce, elem, &first, &count);
     for (; count > 0; first += n, count -= n) {
@@ -63,7 +67,10 @@ void shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nre
     if (len > t->coll->stage_max) {
         struct shmemi_group g = shmemi_group_of(t, call);
 
-        shmemi_bulk_reduce(&g, dest, source, nreduce, elem, kernel);
+        if (g.far)
+            shmemi_span_reduce(t, dest, source, nreduce, elem, kernel, call);
+        else
+            shmemi_bulk_reduce(&g, dest, source, nreduce, elem, kernel);
         return;
     }
     shmemi_exchange_begin(&x, t, source, len, call);

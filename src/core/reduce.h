@@ -61,6 +61,15 @@ void shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelem
 void shmemi_bulk_reduce(const struct shmemi_group *g, void *dest, const void *source, size_t nreduce, size_t elem,
                         shmemi_red_fn *kernel);
 
+/* For groups that are far. */
+void shmemi_far_reduce(const struct shmemi_group *g, void *dest, const void *source, size_t nreduce, size_t elem,
+                       shmemi_red_fn *kernel);
+void shmemi_far_scan(const struct shmemi_group *g, void *dest, const void *source, size_t nelems, size_t elem,
+                     bool inclusive, shmemi_red_fn *kernel);
+/* Teams that span nodes: what is too long to be exchanged. */
+void shmemi_span_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nreduce, size_t elem,
+                        shmemi_red_fn *kernel, const char *call);
+
 /* This PE's share of n elements, so that shares begin on cache lines of an aligned array. */
 void shmemi_share(const struct shmemi_group *g, size_t n, size_t elem, size_t *first_out, size_t *count_out);
 

@@ -56,7 +56,10 @@ void shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelem
     if (len > t->coll->stage_max) {
         struct shmemi_group g = shmemi_group_of(t, call);
 
-        bulk_scan(&g, dest, source, nelems, elem, inclusive, kernel);
+        if (g.far)
+            shmemi_far_scan(&g, dest, source, nelems, elem, inclusive, kernel);
+        else
+            bulk_scan(&g, dest, source, nelems, elem, inclusive, kernel);
         return;
     }
     shmemi_exchange_begin(&x, t, source, len, call);

@@ -3,11 +3,11 @@
 #include "sync.h"
 
 #include "rma.h"
+#include "span.h"
 
 #include <stdio.h>
 
 #define RADIX 16
-#define COUNT_MASK 0xffffu
 
 /*
  * Largest data that goes through the stage.  It costs the transfer of every line twice, against a second meeting for
@@ -19,21 +19,28 @@
 /* Flat teams where PEs share CPUs: n stores and n polls cost more there than one addition and one poll. */
 #define FLAT_CROWDED 2
 
-void shmemi_sync_setup(struct shmemi_team *t, uint64_t epoch)
+int shmemi_sync_setup(struct shmemi_team *t, uint64_t epoch)
 {
     struct shmemi_team_coll *c = t->coll;
     bool crowded = shmemi.n_local > shmemi.n_cpus; /* the same on all PEs of a node */
+    int rc;
 
     c->epoch = c->settled = epoch;
+    c->mine = shmemi_team_block(shmemi_team_world_pe(t, t->my_pe), t->slot);
+    rc = shmemi_span_setup(t);
+    if (rc || c->span) {
+        c->flat = false;
+        return rc;
+    }
     c->flat = t->n_pes <= (crowded ? FLAT_CROWDED : SHMEMI_FLAT_MAX);
     c->stage_max = crowded ? STAGE_CROWDED : STAGE_ALONE;
-    c->mine = shmemi_team_block(shmemi_team_world_pe(t, t->my_pe), t->slot);
     for (int i = 0; c->flat && i < t->n_pes; i++) {
         int pe = shmemi_team_world_pe(t, i);
 
         c->blocks[i] = shmemi_team_block(pe, t->slot);
         c->ctls[i] = shmemi.peers[pe].ctl;
     }
+    return 0;
 }
 
 /* ---- who has not come ---- */
@@ -44,8 +51,10 @@ static bool has_entered(const struct shmemi_awaited *a, int member)
 
     if (member == t->my_pe)
         return true;
-    if (t->coll->flat)
+    if (t->coll->flat || (t->coll->span && t->coll->span->lines))
         return SHMEMI_LD_ACQ(&t->coll->mine->lines[a->epoch & 1][member].epoch) >= a->epoch;
+    if (t->coll->span)
+        return shmemi_span_entered(t, a->epoch, member);
     return SHMEMI_LD_ACQ(&shmemi_block_of(t, member)->entered) >= a->epoch;
 }
 
@@ -62,12 +71,12 @@ static int next_absent(const struct shmemi_awaited *a, int from)
 int shmemi_awaited_culprit(const void *arg)
 {
     const struct shmemi_awaited *a = arg;
-    int member = next_absent(a, 0);
+    bool tree = a->team->coll->span && !a->team->coll->span->lines;
+    int member = tree ? shmemi_span_culprit(a->team, a->epoch) : next_absent(a, 0);
 
     return member < 0 ? -1 : shmemi_team_world_pe(a->team, member);
 }
 
-/* "PE 3, 5 (team slot 0, epoch 17) to enter": world PE numbers, the first few of them. */
 void shmemi_awaited_describe(const void *arg, char *buf, size_t len)
 {
     const struct shmemi_awaited *a = arg;
@@ -87,21 +96,6 @@ void shmemi_awaited_describe(const void *arg, char *buf, size_t len)
 
 /* ---- the tree ---- */
 
-/*
- * One more of `size` has come.  True for the last one, which also makes the counter ready for the next
- * epoch: nobody adds to it again before the release word says that this one is over.
- */
-static bool last_of(struct shmemi_arrivals *a, unsigned size)
-{
-    /* Acquire: the last one's release of the whole epoch covers what the others wrote. */
-    uint64_t count = SHMEMI_ADD_ACQREL(&a->count, (uint64_t)1) + 1;
-
-    if ((count & COUNT_MASK) != size)
-        return false;
-    SHMEMI_ST_RLX(&a->count, count - size + COUNT_MASK + 1);
-    return true;
-}
-
 void shmemi_wake_members(const struct shmemi_team *t)
 {
     for (int i = 0; i < t->n_pes; i++)
@@ -117,7 +111,7 @@ static void tree_arrive(const struct shmemi_team *t, uint64_t epoch)
         int group = index / RADIX;
         int size = count - group * RADIX < RADIX ? count - group * RADIX : RADIX;
 
-        if (!last_of(&shmemi_block_of(t, group * reach)->arrived[level], (unsigned)size))
+        if (!shmemi_last_of(&shmemi_block_of(t, group * reach)->arrived[level], (unsigned)size))
             return;
         if (count <= RADIX)
             break;
@@ -142,7 +136,10 @@ static void tree_settle(const struct shmemi_team *t, uint64_t epoch, struct shme
 void shmemi_arrive(struct shmemi_team *t, uint64_t epoch)
 {
     if (!t->coll->flat) {
-        tree_arrive(t, epoch);
+        if (t->coll->span)
+            shmemi_span_arrive(t, epoch);
+        else
+            tree_arrive(t, epoch);
         return;
     }
     /* From the next member on, so that not all start with the same one. */
@@ -161,6 +158,8 @@ void shmemi_settle(struct shmemi_team *t, uint64_t epoch, const char *call)
         for (int i = 0; i < t->n_pes; i++)
             if (i != t->my_pe)
                 shmemi_line_wait(t, epoch, i, &w);
+    } else if (t->coll->span) {
+        shmemi_span_settle(t, epoch, NULL, &w);
     } else {
         tree_settle(t, epoch, &w);
     }

@@ -24,6 +24,8 @@
  * CPUs, count in a tree of radix 16 where the last to arrive climbs, which costs no PE a second turn
  * on its CPU; all poll one release word.
  *
+ * Teams whose PEs are on several nodes go the same two ways with a NIC in the middle: span.h.
+ *
  * Epochs only grow, over teams too: a new team in an old slot starts above every epoch that its
  * members' blocks have seen (team_split.c), so nothing that a former team left can be taken for news.
  */
@@ -38,12 +40,15 @@
 #define SHMEMI_FLAT_MAX 16
 #define SHMEMI_LINE_BYTES 56
 #define SHMEMI_TREE_LEVELS 7 /* radix 16: 2^28 PEs */
+#define SHMEMI_SPAN_RADIX_MAX 64 /* of the tree over nodes */
 #define SHMEMI_STAGE_BYTES 30720
 
 struct shmemi_line {
     SHMEMI_ALIGNED_LINE unsigned char data[SHMEMI_LINE_BYTES];
     uint64_t epoch;
 };
+
+#define SHMEMI_COUNT_MASK 0xffffu
 
 /* Counts arrivals in the low 16 bits and completed epochs above them. */
 struct shmemi_arrivals {
@@ -57,6 +62,10 @@ struct shmemi_block {
     SHMEMI_ALIGNED_LINE uint64_t release;  /* member 0's: all have entered this epoch */
     SHMEMI_ALIGNED_LINE uint64_t entered;  /* this member has; its stage is filled */
     SHMEMI_ALIGNED_LINE uint64_t departed; /* members of this slot's teams that have destroyed them, ever */
+    SHMEMI_ALIGNED_LINE uint64_t departed_far; /* the same for members on other nodes: only NICs add to it */
+    /* A node's first member only, and teams that span nodes: */
+    SHMEMI_ALIGNED_LINE uint64_t gathered; /* the node's members have entered this epoch */
+    SHMEMI_ALIGNED_LINE uint64_t children[SHMEMI_SPAN_RADIX_MAX]; /* so have those of this subtree; NICs write it */
     __attribute__((aligned(4096))) unsigned char stage[2][SHMEMI_STAGE_BYTES]; /* [epoch & 1], written by the owner */
 };
 
@@ -67,7 +76,8 @@ _Static_assert(sizeof(struct shmemi_block) <= SHMEMI_TEAM_BLOCK_BYTES, "a block 
 struct shmemi_team_coll {
     uint64_t epoch;   /* of the last operation begun */
     uint64_t settled; /* all have entered up to this one */
-    bool flat;
+    bool flat; /* lines, and all members are on this node */
+    struct shmemi_span *span; /* span.h; NULL where all members are on this node */
     size_t stage_max; /* above this, data is better fetched from user memory between two meetings */
     struct shmemi_block *mine;
     /* flat teams only: by member */
@@ -75,9 +85,10 @@ struct shmemi_team_coll {
     struct shmemi_pe_ctl *ctls[SHMEMI_FLAT_MAX];
 };
 
-/* Makes `t`, whose slot and members are set, ready for operations after `epoch`. */
-void shmemi_sync_setup(struct shmemi_team *t, uint64_t epoch);
+/* Makes `t`, whose slot and members are set, ready for operations after `epoch`.  -ENOMEM. */
+int shmemi_sync_setup(struct shmemi_team *t, uint64_t epoch);
 
+/* NULL for a member on another node. */
 SHMEMI_INLINE struct shmemi_block *shmemi_block_of(const struct shmemi_team *t, int member)
 {
     if (t->coll->flat)
@@ -91,6 +102,7 @@ struct shmemi_awaited {
     uint64_t epoch;
     int member;
 };
+/* "PE 3, 5 (team slot 0, epoch 17) to enter": world PE numbers, the first few of them. */
 void shmemi_awaited_describe(const void *arg, char *buf, size_t len);
 int shmemi_awaited_culprit(const void *arg);
 
@@ -135,10 +147,25 @@ SHMEMI_INLINE const struct shmemi_line *shmemi_line_wait(const struct shmemi_tea
 void shmemi_settle(struct shmemi_team *t, uint64_t epoch, const char *call);
 /* Tells every member that this PE has entered `epoch`; what it wrote before is theirs to read. */
 void shmemi_arrive(struct shmemi_team *t, uint64_t epoch);
-/* After a store to this PE's own block that any member may sleep on. */
+/* After a store to this PE's own block that any member may sleep on; one-node teams. */
 void shmemi_wake_members(const struct shmemi_team *t);
-/* Waits until `member` has entered `epoch`: its stage may be read. */
+/* Waits until `member` has entered `epoch`: its stage may be read.  One-node teams. */
 void shmemi_await(struct shmemi_team *t, uint64_t epoch, int member, const char *call);
+
+/*
+ * One of `size` that count in `a` has come.  True for the last one, which also makes the counter ready for the next
+ * epoch: nobody adds to it again before all are told that this one is over.
+ */
+SHMEMI_INLINE bool shmemi_last_of(struct shmemi_arrivals *a, unsigned size)
+{
+    /* Acquire: the last one's release of the whole epoch covers what the others wrote. */
+    uint64_t count = SHMEMI_ADD_ACQREL(&a->count, (uint64_t)1) + 1;
+
+    if ((count & SHMEMI_COUNT_MASK) != size)
+        return false;
+    SHMEMI_ST_RLX(&a->count, count - size + SHMEMI_COUNT_MASK + 1);
+    return true;
+}
 
 /* The epoch of a new operation. */
 SHMEMI_INLINE uint64_t shmemi_op_begin(struct shmemi_team *t, const char *call)
@@ -150,7 +177,7 @@ SHMEMI_INLINE uint64_t shmemi_op_begin(struct shmemi_team *t, const char *call)
     return ++c->epoch;
 }
 
-/* Where this PE puts data for all to read after it arrives, and where it finds another's. */
+/* Where this PE puts data for its node to read after it arrives, and where it finds another's. */
 SHMEMI_INLINE void *shmemi_stage(const struct shmemi_team *t, uint64_t epoch)
 {
     return t->coll->mine->stage[epoch & 1];

@@ -82,14 +82,19 @@ struct shmemi_team *shmemi_team_at(int slot)
     return t;
 }
 
-void shmemi_team_place(struct shmemi_team *t, int start, int stride, int n_pes, int my_pe, uint64_t epoch)
+int shmemi_team_place(struct shmemi_team *t, int start, int stride, int n_pes, int my_pe, uint64_t epoch)
 {
+    int rc;
+
     t->start = start;
     t->stride = stride;
     t->n_pes = n_pes;
     t->my_pe = my_pe;
-    shmemi_sync_setup(t, epoch);
+    rc = shmemi_sync_setup(t, epoch);
+    if (rc)
+        return rc;
     SHMEMI_ST_REL(&t->generation, t->generation + 1); /* odd: live; pairs with shmemi_team_get */
+    return 0;
 }
 
 const struct shmemi_team *shmemi_team_live(int slot)
@@ -129,22 +134,18 @@ static void shared_triplet(int *start, int *stride, int *n_pes, int *my_pe)
 int shmemi_teams_init(void)
 {
     struct shmemi_team *world, *shared;
-    int start, stride, n_pes, my_pe;
+    int start, stride, n_pes, my_pe, rc;
 
-    if (shmemi.n_local != shmemi.n_pes) {
-        shmemi_err("team", "%d of %d PEs are on other nodes, which no transport of this build reaches",
-                   shmemi.n_pes - shmemi.n_local, shmemi.n_pes);
-        return -EOPNOTSUPP;
-    }
     shmemi_red_choose(true);
     world = shmemi_team_at(SHMEMI_TEAM_SLOT_WORLD);
     shared = shmemi_team_at(SHMEMI_TEAM_SLOT_SHARED);
     if (!world || !shared)
         return -ENOMEM;
-    shmemi_team_place(world, 0, 1, shmemi.n_pes, shmemi.my_pe, predefined_epoch[SHMEMI_TEAM_SLOT_WORLD]);
+    rc = shmemi_team_place(world, 0, 1, shmemi.n_pes, shmemi.my_pe, predefined_epoch[SHMEMI_TEAM_SLOT_WORLD]);
+    if (rc)
+        return rc;
     shared_triplet(&start, &stride, &n_pes, &my_pe);
-    shmemi_team_place(shared, start, stride, n_pes, my_pe, predefined_epoch[SHMEMI_TEAM_SLOT_SHARED]);
-    return 0;
+    return shmemi_team_place(shared, start, stride, n_pes, my_pe, predefined_epoch[SHMEMI_TEAM_SLOT_SHARED]);
 }
 
 void shmemi_teams_fini(void)

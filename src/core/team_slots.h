@@ -13,8 +13,8 @@ shmem_team_t shmemi_team_handle(const struct shmemi_team *t);
 
 /* The team object of a slot, made on first use; NULL without memory.  Callers own the slot. */
 struct shmemi_team *shmemi_team_at(int slot);
-/* Brings it to life (stride is not 0). */
-void shmemi_team_place(struct shmemi_team *t, int start, int stride, int n_pes, int my_pe, uint64_t epoch);
+/* Brings it to life (stride is not 0).  -ENOMEM. */
+int shmemi_team_place(struct shmemi_team *t, int start, int stride, int n_pes, int my_pe, uint64_t epoch);
 /* The live team of a slot, or NULL. */
 const struct shmemi_team *shmemi_team_live(int slot);
 /* Makes its handle stale. */

@@ -6,15 +6,16 @@
  * of free slots into its stage, and all take the lowest common ones, so success and failure are
  * the same everywhere.  Teams of one split share a slot number where they are disjoint.
  *
- * Destroying waits for nobody.  Each member adds 1 to the `departed` word of all members' blocks when it has
+ * Destroying waits for nobody.  Each member adds 1 to the `departed` word (`departed_far` from another node) of all members' blocks when it has
  * left the team's last operation; a member counts the slot as free once it has heard from all.  So nothing of a
  * former team is still under way in a block when the next team of that slot gets it, in whatever order
  * members destroy their teams.  What a former team left there are old epochs: the new team starts above them.
  */
 #include "check.h"
+#include "coll.h"
 #include "ctx.h"
 #include "devmem.h"
-#include "sync.h"
+#include "net.h"
 #include "team_slots.h"
 
 #include <pthread.h>
@@ -41,6 +42,8 @@ struct record {
     uint32_t has_turn; /* else `free` is not said */
     uint32_t agrees;   /* its arguments are usable */
 };
+
+_Static_assert(sizeof(struct record) <= SHMEMI_STAGE_BYTES / (SHMEMI_SPAN_RADIX_MAX + 2), "a record is a payload");
 
 struct triplet {
     int start, stride, n_pes, my_pe; /* of world PEs; my_pe is -1 outside */
@@ -95,7 +98,8 @@ static void list_free(uint64_t *free_out, uint64_t *floor_out)
         if (slots.state[s] == SLOT_DRAINING) {
             uint64_t all = slots.departed[s] + (uint64_t)shmemi_team_at(s)->n_pes;
 
-            if (SHMEMI_LD_ACQ(&own_block(s)->departed) == all) { /* pairs with depart */
+            /* Acquire: pairs with depart. */
+            if (SHMEMI_LD_ACQ(&own_block(s)->departed) + SHMEMI_LD_ACQ(&own_block(s)->departed_far) == all) {
                 slots.departed[s] = all;
                 slots.state[s] = SLOT_FREE;
             }
@@ -117,6 +121,7 @@ static void mark(int slot, enum slot_state state)
 void shmemi_slot_reset(struct shmemi_team *t)
 {
     SHMEMI_ST_REL(&own_block(t->slot)->departed, (uint64_t)0);
+    SHMEMI_ST_REL(&own_block(t->slot)->departed_far, (uint64_t)0);
     slots.departed[t->slot] = 0;
     slots.state[t->slot] = SLOT_FREE;
     if (slots.epoch_floor < t->coll->epoch)
@@ -125,24 +130,35 @@ void shmemi_slot_reset(struct shmemi_team *t)
 
 /* ---- agreement ---- */
 
+static void add_record(struct record *r, const struct record *o)
+{
+    for (int w = 0; w < WORDS; w++)
+        r->free[w] &= o->free[w];
+    if (r->epoch_floor < o->epoch_floor)
+        r->epoch_floor = o->epoch_floor;
+    r->has_turn &= o->has_turn;
+    r->agrees &= o->agrees;
+}
+
+static void add_payload(const struct shmemi_payload *p, const void *in)
+{
+    add_record(p->acc, in);
+}
+
 /* One exchange of records; the sum of all in `r`. */
 static void combine(struct shmemi_team *parent, struct record *r, const char *call)
 {
-    uint64_t epoch = shmemi_op_begin(parent, call);
+    struct shmemi_payload p = { r, sizeof *r, add_payload, NULL };
+    struct shmemi_exchange x;
 
-    memcpy(shmemi_stage(parent, epoch), r, sizeof *r);
-    shmemi_arrive(parent, epoch);
-    shmemi_settle(parent, epoch, call);
-    for (int i = 0; i < parent->n_pes; i++) {
-        const struct record *o = shmemi_stage_of(parent, epoch, i);
-
-        for (int w = 0; w < WORDS; w++)
-            r->free[w] &= o->free[w];
-        if (r->epoch_floor < o->epoch_floor)
-            r->epoch_floor = o->epoch_floor;
-        r->has_turn &= o->has_turn;
-        r->agrees &= o->agrees;
+    if (parent->coll->span && !parent->coll->span->lines) {
+        shmemi_span_combine(parent, &p, call);
+        return;
     }
+    shmemi_exchange_begin(&x, parent, r, sizeof *r, call);
+    for (int i = 0; i < parent->n_pes; i++)
+        add_record(r, shmemi_exchange_from(&x, i));
+    shmemi_exchange_end(&x, true);
 }
 
 static bool pick(uint64_t *words, int n, int *slots_out)
@@ -203,7 +219,8 @@ static shmem_team_t make(int slot, const struct triplet *tri, uint64_t epoch, co
         shmemi_fatal(call, "no memory for a team of %d PEs", tri->n_pes);
     t->config.num_contexts = mask & SHMEM_TEAM_NUM_CONTEXTS ? config->num_contexts : 0;
     t->config_mask = mask;
-    shmemi_team_place(t, tri->start, tri->stride, tri->n_pes, tri->my_pe, epoch);
+    if (shmemi_team_place(t, tri->start, tri->stride, tri->n_pes, tri->my_pe, epoch))
+        shmemi_fatal(call, "no memory for a team of %d PEs", tri->n_pes);
     shmemi_devmem_team_up(t, call);
     return shmemi_team_handle(t);
 }
@@ -293,7 +310,7 @@ SHMEMI_API(int, shmem_team_split_2d,
 
 /* ---- destroy ---- */
 
-static void depart(const struct shmemi_team *t)
+static void depart(const struct shmemi_team *t, const char *call)
 {
     pthread_mutex_lock(&slots.lock);
     if (slots.epoch_floor < t->coll->epoch)
@@ -304,9 +321,14 @@ static void depart(const struct shmemi_team *t)
      * Release: all that this PE read and wrote in the members' blocks is done; pairs with list_free.  The own block comes
      * last: after that another thread may make the slot's next team, in this same object.
      */
-    for (int i = 0; i < t->n_pes; i++)
-        if (i != t->my_pe)
-            SHMEMI_ADD_ACQREL(&shmemi_block_of(t, i)->departed, (uint64_t)1);
+    for (int i = 0; i < t->n_pes; i++) {
+        struct shmemi_block *theirs = shmemi_block_of(t, i);
+
+        if (!theirs)
+            shmemi_net_block_add(shmemi_team_world_pe(t, i), &t->coll->mine->departed_far, 1, call);
+        else if (i != t->my_pe)
+            SHMEMI_ADD_ACQREL(&theirs->departed, (uint64_t)1);
+    }
     SHMEMI_ADD_ACQREL(&t->coll->mine->departed, (uint64_t)1);
 }
 
@@ -323,5 +345,5 @@ SHMEMI_API(void, shmem_team_destroy, (shmem_team_t team))
     shmemi_ctxs_drop_team(team);
     shmemi_devmem_team_gone(t->slot);
     shmemi_team_retire(t);
-    depart(t);
+    depart(t, call);
 }

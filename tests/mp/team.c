@@ -42,13 +42,22 @@ static void check_members(shmem_team_t t, int start, int stride, int size)
     tap_check_eq(sum[0], want);
 }
 
+/* The PEs whose memory can be loaded: on the nodes of tests they are consecutive. */
 static void predefined(void)
 {
+    int first = tap_n, size = 0;
+
+    for (int pe = tap_n - 1; pe >= 0; pe--)
+        if (shmem_ptr(word, pe)) {
+            first = pe;
+            size++;
+        }
     tap_check_eq(shmem_team_my_pe(SHMEM_TEAM_WORLD), shmem_my_pe());
     tap_check_eq(shmem_team_n_pes(SHMEM_TEAM_WORLD), shmem_n_pes());
-    tap_check_eq(shmem_team_n_pes(SHMEM_TEAM_SHARED), shmem_n_pes());
+    tap_check_eq(shmem_team_my_pe(SHMEM_TEAM_SHARED), tap_me - first);
+    tap_check_eq(shmem_team_n_pes(SHMEM_TEAM_SHARED), size);
     check_members(SHMEM_TEAM_WORLD, 0, 1, tap_n);
-    check_members(SHMEM_TEAM_SHARED, 0, 1, tap_n);
+    check_members(SHMEM_TEAM_SHARED, first, 1, size);
     tap_point("world and shared");
 }
 
