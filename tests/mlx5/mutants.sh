@@ -52,18 +52,24 @@ for args in "-s 1" "-s 2 -l 4" "-s 3 -l 7 -t 4" "-s 1 -p" "-s 2 -p -l 4"; do
     point $status "stress_sq $args: no race, every value right"
 done
 
-# mutant NAME ARGS FROM TO: one line of sq.h changed, in a copy that is found first.
-mutant() {
-    local at="$dir/include/shmem/device" status=0
+# change FILE FROM TO: one line of a header changed, in a copy that is found first.
+change() {
+    local at="$dir/include/shmem/device"
     mkdir -p "$at"
     cp "$src"/include/shmem/device/*.h "$at"
-    FROM=$3 TO=$4 awk 'BEGIN { from = ENVIRON["FROM"]; to = ENVIRON["TO"] }
+    FROM=$2 TO=$3 awk 'BEGIN { from = ENVIRON["FROM"]; to = ENVIRON["TO"] }
         (i = index($0, from)) { $0 = substr($0, 1, i - 1) to substr($0, i + length(from)); n++ }
         { print }
-        END { exit n != 1 }' "$src/include/shmem/device/sq.h" > "$at/sq.h" || {
-        point 1 "$1: sq.h has the line exactly once"
-        return
+        END { exit n != 1 }' "$src/include/shmem/device/$1" > "$at/$1" || {
+        point 1 "$1 has exactly once: $2"
+        return 1
     }
+}
+
+# mutant NAME ARGS FROM TO
+mutant() {
+    local status=0
+    change sq.h "$3" "$4" || return
     build "$dir/include" "$dir/mutant" || { point 1 "$1: compiles"; return; }
     for seed in 1 2 3 4 5 6; do
         # shellcheck disable=SC2086
@@ -100,6 +106,45 @@ mutant "poll: completion passed on without release" "" \
     "!__atomic_compare_exchange_n(&sq->done, &done, seen, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)"
 mutant "is_done: completion seen without acquire" "" \
     "return SHMEMI_LD_ACQ_GPU(&sq->done) >= ticket" "return SHMEMI_LD_RLX_GPU(&sq->done) >= ticket"
+
+# Lanes of a warp that post together, in the SIMT executor with a thread a lane (which is built without the sanitizer).
+simt=()
+for part in simt fibres threads warp; do
+    $cc -std=gnu11 -D_GNU_SOURCE -O1 -I"$src/include" -I"$src/tests/simt" -c "$src/tests/simt/$part.c" \
+        -o "$dir/$part.o" || { echo "Bail out! the SIMT executor does not compile"; exit 1; }
+    simt+=("$dir/$part.o")
+done
+
+build_warp() { # build_warp INCLUDE PROGRAM
+    # shellcheck disable=SC2086
+    $cc -std=gnu11 -DSHMEMI_SIMT -O1 -g -fsanitize=thread -I"$1" -I"$src/include" -I"$src/tests/simt" -I"$src/tests/mlx5" \
+        "$src/tests/unit/check_sq_warp.c" "${simt[@]}" -o "$2" ${CHECK_LIBS:--lcheck -lsubunit -lm -lrt} -pthread
+}
+
+# mutant_warp NAME FROM TO
+mutant_warp() {
+    change sq_warp.h "$2" "$3" || return
+    build_warp "$dir/include" "$dir/mutant" || { point 1 "$1: compiles"; return; }
+    run "$dir/mutant"
+    [ $? -eq 1 ]
+    point $? "$1: the sanitizer reports it"
+}
+
+export CK_FORK=no
+if ! build_warp "$src/include" "$dir/warp" 2> /dev/null; then
+    echo "# no Check: lanes that post together are left out"
+else
+    run "$dir/warp"
+    status=$?
+    [ $status -eq 0 ] || sed 's/^/# /' "$dir/out" | head -n 60
+    point $status "check_sq_warp: no race"
+    mutant_warp "warp: others fill blocks before the leader has seen them free" \
+        "shmemi_warp_sync(p.group); /* free */" ""
+    mutant_warp "warp: record released before the others have filled their blocks" \
+        "shmemi_warp_sync(p->group); /* filled */" ""
+    mutant_warp "warp: the next leader does not wait for the last one's notes" \
+        "shmemi_warp_sync(p.group); /* noted */" ""
+fi
 
 echo "1..$points"
 exit $failed

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_LINES = 24 };
+
 void __tsan_acquire(void *addr) __attribute__((weak));
 
 static __thread struct lane *self;
@@ -62,10 +64,11 @@ static const char *where(const struct lane *lane, char *text, size_t len)
 void simt_complain(struct launch *l, const char *what)
 {
     char text[64], next[64];
+    uint32_t lines = 0;
 
     fprintf(stderr, "simt: %s (%u blocks of %u threads, seed %llu)\n", what, l->grid.blocks, l->grid.threads,
             (unsigned long long)l->grid.seed);
-    for (uint32_t i = 0, j; i < l->n; i = j) {
+    for (uint32_t i = 0, j; i < l->n && lines < MOST_LINES; i = j, lines++) {
         const char *at = where(&l->lanes[i], text, sizeof text);
 
         for (j = i + 1; j < l->n && l->lanes[j].block == l->lanes[i].block; j++)

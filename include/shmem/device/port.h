@@ -137,6 +137,16 @@ SHMEMI_FN uint32_t shmemi_popc32(uint32_t v)
 #endif
 }
 
+/* Zeros above the highest set bit; v is not 0. */
+SHMEMI_FN uint32_t shmemi_clz32(uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return (uint32_t)__clz((int)v);
+#else
+    return (uint32_t)__builtin_clz(v);
+#endif
+}
+
 /* The lowest set bit; v is not 0. */
 SHMEMI_FN uint32_t shmemi_ctz32(uint32_t v)
 {
