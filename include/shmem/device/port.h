@@ -24,6 +24,7 @@
 #endif
 #if !defined(__CUDA_ARCH__)
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 #endif
 
@@ -178,6 +179,31 @@ SHMEMI_FN void shmemi_st16(void *p, struct shmemi_v16 v)
 #else
     *(struct shmemi_v16 *)p = v;
 #endif
+}
+
+/* Loads of any alignment. */
+SHMEMI_FN uint64_t shmemi_ld64u(const void *p)
+{
+    uint64_t v;
+
+#if defined(__CUDA_ARCH__)
+    if (((uintptr_t)p & 7) == 0)
+        return *(const uint64_t *)p;
+#endif
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+SHMEMI_FN uint64_t shmemi_ld32u(const void *p)
+{
+    uint32_t v;
+
+#if defined(__CUDA_ARCH__)
+    if (((uintptr_t)p & 3) == 0)
+        return *(const uint32_t *)p;
+#endif
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
 /* ---- the NIC ---- */

@@ -413,22 +413,31 @@ SHMEMI_FN uint32_t shmemi_sq_inline_blocks(uint32_t len)
     return (shmemi_sq_inline_segs(len) + 3) / 4;
 }
 
-/* n (at most 8) bytes from p on, whatever its alignment, and nothing behind them. */
-SHMEMI_FN uint64_t shmemi_sq_bytes(const char *p, uint32_t n)
+/* The n (less than 8) bytes at p, and nothing behind them. */
+SHMEMI_FN uint64_t shmemi_sq_few(const char *p, uint32_t n)
 {
     uint64_t v = 0;
+    uint32_t at = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        v |= (uint64_t)(unsigned char)p[i] << 8 * i;
+    if (n & 4) {
+        v = shmemi_ld32u(p);
+        at = 4;
+    }
+    for (; at < n; at++)
+        v |= (uint64_t)(unsigned char)p[at] << 8 * at;
     return v;
 }
 
 /* Bytes [at, at + 8) of the data, cut off at its end. */
 SHMEMI_FN uint64_t shmemi_sq_word(const char *data, uint32_t at, uint32_t len)
 {
+    if (at + 8 <= len)
+        return shmemi_ld64u(data + at);
     if (at >= len)
         return 0;
-    return shmemi_sq_bytes(data + at, len - at < 8 ? len - at : 8);
+    if (len >= 8)
+        return shmemi_ld64u(data + len - 8) >> (64 - 8 * (len - at));
+    return shmemi_sq_few(data + at, len - at);
 }
 
 /* Inline write of at most SHMEMI_SQ_INLINE_MAX bytes; its entry may go round the ring's end. */
@@ -442,7 +451,7 @@ SHMEMI_FN uint64_t shmemi_sq_fill_inline(struct shmemi_sq *sq, uint64_t idx, uin
 
     if (len == 0)
         return shmemi_sq_fill_rdma(sq, idx, SHMEMI_MLX5_WRITE, fm, raddr, rkey, 0, rkey, 0);
-    seg.x = shmemi_mlx5_inline(len) | shmemi_sq_word(from, 0, len < 4 ? len : 4) << 32;
+    seg.x = shmemi_mlx5_inline(len) | (len < 4 ? shmemi_sq_few(from, len) : shmemi_ld32u(from)) << 32;
     seg.y = shmemi_sq_word(from, 4, len);
     shmemi_st16(slot.block + 32, seg);
     for (uint32_t i = 3, at = 12; i < n_segs; i++, at += 16) {
