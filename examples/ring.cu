@@ -62,7 +62,7 @@ struct ring {
 };
 
 /* One block.  Every word of the message is one more than at the stop before. */
-__global__ void go_round(struct ring r)
+__global__ void __launch_bounds__(1024) go_round(struct ring r)
 {
     unsigned long long bad = 0;
 

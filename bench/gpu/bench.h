@@ -88,8 +88,9 @@ __device__ static inline long long bench_ticks(void)
     return t;
 }
 
-template <class Op>
-__global__ void __launch_bounds__(1024) bench_loop(Op op, int warm, int n, uint32_t *samples, uint64_t *span)
+/* `Most` threads at most: fewer leave more registers for each. */
+template <int Most, class Op>
+__global__ void __launch_bounds__(Most) bench_loop(Op op, int warm, int n, uint32_t *samples, uint64_t *span)
 {
     __shared__ uint32_t kept[BENCH_SAMPLES];
     uint64_t ns = 0;
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(1024) bench_loop(Op op, int warm, int n, uint3
 }
 
 /* Collective; only PEs with `active` launch.  The result means something on those. */
-template <class Op>
+template <int Most = 1024, class Op>
 struct bench_result bench_run(struct bench *b, Op op, int active, int threads, int n)
 {
     struct bench_result r = { 0, 0, 0, 0 };
@@ -130,7 +131,7 @@ struct bench_result bench_run(struct bench *b, Op op, int active, int threads, i
         n = 32;
     shmem_barrier_all();
     if (active) {
-        bench_loop<<<1, threads, 0, b->stream>>>(op, warm, n, b->samples, b->span);
+        bench_loop<Most><<<1, threads, 0, b->stream>>>(op, warm, n, b->samples, b->span);
         CUDA(cudaGetLastError());
         CUDA(cudaStreamSynchronize(b->stream));
         r = bench_samples(b, n);

@@ -103,7 +103,7 @@ template <class Op> static void row(struct bench *b, const char *what, const cha
     set_source<<<64, 256, 0, b->stream>>>(op.src, n, op.blocks_in(), b->pe);
     CUDA(cudaMemsetAsync(b->dst, 0xff, 2 * GAP, b->stream));
     CUDA(cudaStreamSynchronize(b->stream));
-    r = bench_run(b, op, 1, THREADS, samples);
+    r = bench_run<THREADS>(b, op, 1, THREADS, samples);
     calls = b->quick ? 34 : samples + 256;
     check_result<<<64, 256, 0, b->stream>>>(op, op.blocks_out(), calls - 1, b->wrong);
     CUDA(cudaGetLastError());

@@ -39,7 +39,7 @@ template <class Op> static void atomic_row(struct bench *b, const char *name, Op
         return;
     CUDA(cudaMemset(b->words, 0, sizeof *b->words));
     CUDA(cudaDeviceSynchronize());
-    r = bench_run(b, op, b->pe == 0, 1, BENCH_SAMPLES);
+    r = bench_run<32>(b, op, b->pe == 0, 1, BENCH_SAMPLES);
     CUDA(cudaMemcpy(&value, b->words, sizeof value, cudaMemcpyDeviceToHost));
     if (counts && b->pe == 1)
         bench_wrong_if(b, value != (b->quick ? 34u : BENCH_SAMPLES + 256u));
@@ -157,7 +157,7 @@ void rows_signal(struct bench *b)
         struct signal_pong op = { b->words, b->pe };
 
         clear_words(b);
-        bench_print(b, "signal_pingpong", "ns", bench_run(b, op, b->pe < 2, 1, BENCH_SAMPLES));
+        bench_print(b, "signal_pingpong", "ns", bench_run<32>(b, op, b->pe < 2, 1, BENCH_SAMPLES));
     }
     put_signal_row(b, "put_signal_pingpong_8", 8, BENCH_SAMPLES);
     put_signal_row(b, "put_signal_pingpong_16k", (size_t)16 << 10, BENCH_SAMPLES);

@@ -57,13 +57,13 @@ template <class Op> static void row(struct bench *b, const char *name, Op op, in
 
     if (!bench_wanted(b, name))
         return;
-    r = bench_run(b, op, 1, threads, BENCH_SAMPLES);
+    r = bench_run<256>(b, op, 1, threads, BENCH_SAMPLES);
     if (orders && b->n_pes <= 32) {
         struct proof<Op> p = { op, (int64_t *)b->words + 32, b->wrong, b->pe, b->n_pes };
 
         CUDA(cudaMemset(b->words + 32, 0, 32 * sizeof *b->words));
         CUDA(cudaDeviceSynchronize());
-        bench_run(b, p, 1, threads, 500);
+        bench_run<256>(b, p, 1, threads, 500);
     }
     bench_print(b, name, "ns", r);
 }
