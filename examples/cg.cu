@@ -311,19 +311,8 @@ static void free_solver(struct solver *s)
 static struct cg_result launch(const struct cg_options *o, struct solver *s)
 {
     struct cg_result res;
-    void *args[] = { s };
-    int most = 0;
 
-    if (shmemx_collective_launch_query_gridsize((const void *)solve, dim3(THREADS), args, 0, &most) || o->blocks > most) {
-        fprintf(stderr, "%s: PE %d: %ld blocks do not fit on the GPU at once, %d do: see --blocks\n", o->name, s->me,
-                o->blocks, most);
-        shmem_global_exit(STATUS_USAGE);
-    }
-    if (shmemx_collective_launch((const void *)solve, dim3((unsigned)o->blocks), dim3(THREADS), args, 0, 0)) {
-        fprintf(stderr, "%s: PE %d: the kernel could not be launched\n", o->name, s->me);
-        shmem_global_exit(STATUS_FAILED);
-    }
-    GPU(cudaDeviceSynchronize());
+    gpu_run_together(o->name, (const void *)solve, (int)o->blocks, THREADS, s);
     GPU(cudaMemcpy(&res, s->result, sizeof res, cudaMemcpyDeviceToHost));
     return res;
 }

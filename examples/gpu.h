@@ -65,6 +65,27 @@ static inline void *gpu_copy(const void *from, size_t bytes)
     return p;
 }
 
+/*
+ * Launches a kernel whose blocks wait for each other and for other PEs', so all of them must be on the GPU at once, and waits
+ * for its end.  `arg` is its one argument.
+ */
+static inline void gpu_run_together(const char *name, const void *kernel, int blocks, int threads, void *arg)
+{
+    int device, each = 0, processors = 0;
+    void *args[] = { arg };
+
+    GPU(cudaGetDevice(&device));
+    GPU(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    GPU(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0));
+    if (blocks > each * processors) {
+        fprintf(stderr, "%s: PE %d: %d blocks do not fit on the GPU at once, %d do: see --blocks\n", name, shmem_my_pe(),
+                blocks, each * processors);
+        shmem_global_exit(1);
+    }
+    GPU(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks), dim3((unsigned)threads), args, 0, 0));
+    GPU(cudaDeviceSynchronize());
+}
+
 /* The number that the whole text is, or -1: no option takes negative ones. */
 static inline long gpu_number(const char *text)
 {

@@ -241,23 +241,6 @@ static long compare_serial(const struct options *o, int active, const struct pla
     return differ;
 }
 
-static void launch(struct plate *p)
-{
-    void *args[] = { p };
-    int most = 0;
-
-    if (shmemx_collective_launch_query_gridsize((const void *)heat, dim3(THREADS), args, 0, &most) || p->bands > most) {
-        fprintf(stderr, "heat-gpu: PE %d: %d blocks do not fit on the GPU at once, %d do: see --blocks\n", p->me, p->bands,
-                most);
-        shmem_global_exit(1);
-    }
-    if (shmemx_collective_launch((const void *)heat, dim3(p->bands), dim3(THREADS), args, 0, 0)) {
-        fprintf(stderr, "heat-gpu: PE %d: the kernel could not be launched\n", p->me);
-        shmem_global_exit(1);
-    }
-    GPU(cudaDeviceSynchronize());
-}
-
 static int run(const struct options *o, int active, struct plate *p)
 {
     static int result, result_of_pe0;
@@ -269,7 +252,7 @@ static int run(const struct options *o, int active, struct plate *p)
         p->steps = 0;
     shmem_barrier_all();
     start = gpu_seconds();
-    launch(p);
+    gpu_run_together("heat-gpu", (const void *)heat, p->bands, THREADS, p);
     shmem_barrier_all();
     time = gpu_seconds() - start;
     if (p->me == 0) {

@@ -303,24 +303,6 @@ static long check(const struct layer *l)
     return wrong;
 }
 
-static void launch(const struct options *o, struct layer *l)
-{
-    void *args[] = { l };
-    int most = 0;
-
-    if (shmemx_collective_launch_query_gridsize((const void *)layer_kernel, dim3(THREADS), args, 0, &most) ||
-        o->blocks > most) {
-        fprintf(stderr, "moe-dispatch: PE %d: %ld blocks do not fit on the GPU at once, %d do: see --blocks\n", l->me,
-                o->blocks, most);
-        shmem_global_exit(1);
-    }
-    if (shmemx_collective_launch((const void *)layer_kernel, dim3((unsigned)o->blocks), dim3(THREADS), args, 0, 0)) {
-        fprintf(stderr, "moe-dispatch: PE %d: the kernel could not be launched\n", l->me);
-        shmem_global_exit(1);
-    }
-    GPU(cudaDeviceSynchronize());
-}
-
 static int run(const struct options *o)
 {
     static long wrong, all_wrong;
@@ -330,7 +312,7 @@ static int run(const struct options *o)
     make_layer(o, &l);
     shmem_barrier_all();
     start = gpu_seconds();
-    launch(o, &l);
+    gpu_run_together("moe-dispatch", (const void *)layer_kernel, (int)o->blocks, THREADS, &l);
     time = gpu_seconds() - start;
     wrong = check(&l);
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &all_wrong, &wrong, 1);

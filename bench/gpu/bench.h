@@ -23,7 +23,7 @@ struct bench {
     const char *only;    /* rows whose name starts with it, or NULL */
     char *src, *dst;     /* BENCH_DATA bytes each */
     uint64_t *words;     /* 64, for signals and atomics */
-    int *sum;            /* 2: reduced error counts */
+    uint64_t *total;     /* errors of all PEs, on PE 0 */
     int *wrong;          /* device memory: errors found by kernels on this PE */
     uint32_t *samples;   /* device memory, BENCH_SAMPLES */
     uint64_t *span;      /* device memory: ns and ticks of the loop */

@@ -126,6 +126,8 @@ void rows_coll(struct bench *b)
     sizes<alltoall>(b, "alltoall");
 }
 
+#ifndef BENCH_NO_STREAM
+
 static void stream_row(struct bench *b, const char *name, size_t bytes, int n)
 {
     static double ns[1000];
@@ -160,3 +162,5 @@ void rows_stream(struct bench *b)
     stream_row(b, "reduce_stream_256k", (size_t)256 << 10, 500);
     stream_row(b, "reduce_stream_16m", (size_t)16 << 20, 200);
 }
+
+#endif

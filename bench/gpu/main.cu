@@ -111,20 +111,33 @@ void bench_wrong_if(struct bench *b, int wrong)
 
 static int errors;
 
+/* Adds this PE's errors to PE 0's count. */
+__global__ void gather_errors(uint64_t *total, const int *wrong)
+{
+    if (*wrong)
+        shmem_uint64_atomic_add(total, (uint64_t)*wrong, 0);
+    shmem_quiet();
+}
+
 void bench_print(struct bench *b, const char *row, const char *unit, struct bench_result r)
 {
-    int wrong;
+    uint64_t wrong = 0;
 
-    CUDA(cudaMemcpy(b->sum, b->wrong, sizeof(int), cudaMemcpyDeviceToDevice));
-    CUDA(cudaMemset(b->wrong, 0, sizeof(int)));
+    CUDA(cudaMemset(b->total, 0, sizeof *b->total));
     CUDA(cudaDeviceSynchronize());
-    shmemx_int_sum_reduce_on_stream(SHMEM_TEAM_WORLD, b->sum + 1, b->sum, 1, b->stream);
+    shmem_barrier_all();
+    gather_errors<<<1, 1, 0, b->stream>>>(b->total, b->wrong);
+    CUDA(cudaGetLastError());
     CUDA(cudaStreamSynchronize(b->stream));
-    CUDA(cudaMemcpy(&wrong, b->sum + 1, sizeof wrong, cudaMemcpyDeviceToHost));
+    shmem_barrier_all();
+    CUDA(cudaMemset(b->wrong, 0, sizeof *b->wrong));
+    if (b->pe == 0)
+        CUDA(cudaMemcpy(&wrong, b->total, sizeof wrong, cudaMemcpyDeviceToHost));
     if (wrong)
         errors = 1;
     if (b->pe == 0) {
-        printf("%s,%s,%.4g,%.4g,%.4g,%.4g,%d\n", row, unit, r.p50, r.mean, r.p999, r.max, wrong);
+        printf("%s,%s,%.4g,%.4g,%.4g,%.4g,%llu\n", row, unit, r.p50, r.mean, r.p999, r.max,
+               (unsigned long long)wrong);
         fflush(stdout);
     }
 }
@@ -174,7 +187,7 @@ static void set_up(struct bench *b)
     b->src = (char *)symmetric(BENCH_DATA);
     b->dst = (char *)symmetric(BENCH_DATA);
     b->words = (uint64_t *)symmetric(64 * sizeof *b->words);
-    b->sum = (int *)symmetric(2 * sizeof *b->sum);
+    b->total = (uint64_t *)symmetric(sizeof *b->total);
     CUDA(cudaMalloc((void **)&b->wrong, sizeof *b->wrong));
     CUDA(cudaMalloc((void **)&b->samples, BENCH_SAMPLES * sizeof *b->samples));
     CUDA(cudaMalloc((void **)&b->span, 2 * sizeof *b->span));
@@ -194,7 +207,9 @@ static void all_rows(struct bench *b)
     rows_bandwidth(b);
     rows_rate(b);
     rows_coll(b);
+#ifndef BENCH_NO_STREAM
     rows_stream(b);
+#endif
     row_malloc(b);
 }
 

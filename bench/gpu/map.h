@@ -3,7 +3,7 @@
  * map.h - the names that the benchmark uses, ours; with -DUSE_NVSHMEM each stands for NVSHMEM's call of the same meaning.
  *
  * Both libraries are started by oshrun.  Ours finds its peers by itself; NVSHMEM gets a unique id that PE 0 writes to the
- * file named in BENCH_UID_FILE.
+ * file named in BENCH_UID_FILE.  BENCH_NO_STREAM leaves out the rows on streams, for a library built without nvcc.
  */
 #ifndef BENCH_MAP_H
 #define BENCH_MAP_H

@@ -95,7 +95,9 @@ if [ -n "$tarball" ]; then
     prefix=$work/marrow-build/install
 fi
 failed=0
-compile marrow -I"$prefix/include" &&
+stream=()
+grep -q shmemx_barrier_all_on_stream "$prefix/include/shmem/apix.h" || stream=(-DBENCH_NO_STREAM)
+compile marrow -I"$prefix/include" "${stream[@]}" &&
     link_with marrow -L"$prefix/lib" -lmarrow -Xlinker "-rpath=$prefix/lib" || failed=1
 wait "$nvshmem_pid" || true
 wait "$nccl_pid" || true

@@ -68,6 +68,14 @@ template <class Op> static void row(struct bench *b, const char *name, Op op, in
     bench_print(b, name, "ns", r);
 }
 
+static void barrier_on_stream(cudaStream_t stream)
+{
+#ifndef BENCH_NO_STREAM
+    shmemx_barrier_all_on_stream(stream);
+#endif
+    CUDA(cudaStreamSynchronize(stream));
+}
+
 static void host_row(struct bench *b, const char *name, int on_stream)
 {
     static double ns[2000];
@@ -78,12 +86,10 @@ static void host_row(struct bench *b, const char *name, int on_stream)
     for (int i = -50; i < n; i++) {
         double t = bench_now_ns();
 
-        if (on_stream) {
-            shmemx_barrier_all_on_stream(b->stream);
-            CUDA(cudaStreamSynchronize(b->stream));
-        } else {
+        if (on_stream)
+            barrier_on_stream(b->stream);
+        else
             shmem_barrier_all();
-        }
         if (i >= 0)
             ns[i] = bench_now_ns() - t;
     }
@@ -99,5 +105,7 @@ void rows_sync(struct bench *b)
     row(b, "sync_warp", sync_warp(), 32, 0);
     row(b, "sync_block", sync_block(), 256, 0);
     host_row(b, "barrier_host", 0);
+#ifndef BENCH_NO_STREAM
     host_row(b, "barrier_stream", 1);
+#endif
 }
