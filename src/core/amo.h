@@ -49,6 +49,22 @@ SHMEMI_AMO_WORD(32)
 SHMEMI_AMO_WORD(64)
 #undef SHMEMI_AMO_WORD
 
+/* Over the NIC, or on device memory, from copies: operands whose address nobody takes stay in registers where load and store lead. */
+SHMEMI_INLINE void shmemi_amo_far(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest, const void *operand,
+                                  const void *cond, void *old_out, size_t size, int world, bool nbi, const char *call)
+{
+    uint64_t v = 0, c = 0, old = 0;
+
+    if (operand)
+        memcpy(&v, operand, size);
+    if (cond)
+        memcpy(&c, cond, size);
+    if (!shmemi_devmem_amo((int)op, dest, &v, &c, nbi || !old_out ? old_out : &old, size, world, call))
+        shmemi_net_amo(ctx, op, dest, &v, &c, nbi || !old_out ? old_out : &old, size, world, nbi, call);
+    if (!nbi && old_out)
+        memcpy(old_out, &old, size);
+}
+
 /* nbi: old_out need not be written before quiet.  size is 4 or 8; operand NULL only for FETCH, cond only used by CSWAP, old_out NULL for the non-fetching forms. */
 SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest, const void *operand,
                               const void *cond, void *old_out, size_t size, int pe, bool nbi, const char *call)
@@ -56,12 +72,12 @@ SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest
     int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *word;
 
-    shmemi_check_aligned(dest, size, call);
     if (shmemi_unlikely(!shmemi_reach_amo(dest, size, world, call, &word))) {
-        if (!shmemi_devmem_amo((int)op, dest, operand, cond, old_out, size, world, call))
-            shmemi_net_amo(ctx, op, dest, operand, cond, old_out, size, world, nbi, call);
+        shmemi_check_aligned(dest, size, call);
+        shmemi_amo_far(ctx, op, dest, operand, cond, old_out, size, world, nbi, call);
         return;
     }
+    shmemi_check_aligned(dest, size, call);
     if (size == 4)
         shmemi_amo_apply32(op, (uint32_t *)word, operand, cond, old_out);
     else

@@ -27,6 +27,29 @@ SHMEMI_INLINE void copy(void *to, const void *from, size_t len)
         memmove(to, from, len);
 }
 
+/* The ways over the NIC take the arguments as they came: nothing is kept for them on the other way. */
+SHMEMI_COLD static void far_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
+{
+    shmemi_net_put(ctx, dest, source, len, world, false, call);
+}
+
+SHMEMI_COLD static void far_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
+                                    const char *call)
+{
+    shmemi_net_put(ctx, dest, source, len, world, true, call);
+}
+
+SHMEMI_COLD static void far_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
+{
+    shmemi_net_get(ctx, dest, source, len, world, false, call);
+}
+
+SHMEMI_COLD static void far_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
+                                    const char *call)
+{
+    shmemi_net_get(ctx, dest, source, len, world, true, call);
+}
+
 SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
@@ -39,7 +62,7 @@ SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t l
     if (shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_put(dest, source, len, world, !nbi, call))
         return;
     if (shmemi_unlikely(!shmemi_reach(dest, len, world, call, &there))) {
-        shmemi_net_put(ctx, dest, source, len, world, nbi, call);
+        (nbi ? far_put_nbi : far_put)(ctx, dest, source, len, world, call);
         return;
     }
     copy(there, source, len);
@@ -68,7 +91,7 @@ SHMEMI_INLINE void get(shmem_ctx_t ctx, void *dest, const void *source, size_t l
     if (shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_get(dest, source, len, world, !nbi, call))
         return;
     if (shmemi_unlikely(!shmemi_reach(source, len, world, call, &there))) {
-        shmemi_net_get(ctx, dest, source, len, world, nbi, call);
+        (nbi ? far_get_nbi : far_get)(ctx, dest, source, len, world, call);
         return;
     }
     copy(dest, there, len);
@@ -187,25 +210,38 @@ void shmemi_ibget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst
     strided_elements(ctx, false, dest, source, dst, sst, bsize, nblocks, elem, pe, call);
 }
 
-static void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr, uint64_t signal,
-                       int sig_op, int pe, bool nbi, const char *call)
+void shmemi_signal_add_far(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int world, const char *call)
+{
+    shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, SHMEM_SIGNAL_ADD, world, true, call);
+}
+
+SHMEMI_COLD static void far_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                                       uint64_t signal, int sig_op, int world, bool nbi, const char *call)
+{
+    void *there;
+
+    if (len)
+        (void)shmemi_reach(dest, len, world, call, &there); /* its checks */
+    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    shmemi_net_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
+}
+
+SHMEMI_INLINE void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int pe, bool nbi, const char *call)
 {
     int world = shmemi_ctx_world_pe(ctx, pe, call);
-    void *word = NULL, *there;
-    bool near = shmemi_reach(sig_addr, sizeof(uint64_t), world, call, &word);
+    void *word;
 
-    shmemi_check_aligned(sig_addr, sizeof(uint64_t), call);
     if (shmemi_unlikely(sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
     if (shmemi_unlikely(shmemi.gpu_up) &&
         shmemi_devmem_put_signal(dest, source, len, sig_addr, signal, sig_op, world, call))
         return;
-    if (!near) {
-        if (len)
-            (void)shmemi_reach(dest, len, world, call, &there); /* its checks */
-        shmemi_net_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
+    if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof(uint64_t), world, call, &word))) {
+        far_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
         return;
     }
+    shmemi_check_aligned(sig_addr, sizeof(uint64_t), call);
     if (len)
         copy(shmemi_remote(dest, len, world, call), source, len);
     shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
@@ -233,7 +269,13 @@ void shmemi_fence(shmem_ctx_t ctx, const char *call)
         shmemi_devmem_quiet(call);
     SHMEMI_FENCE_ACQREL();
     if (shmemi_unlikely(shmemi_net.nic_atomics))
-        shmemi_net_fence(ctx, call);
+        shmemi_net_fence(ctx, call); /* what the NIC does for this PE on its own node, before stores there */
+}
+
+SHMEMI_COLD static void far_quiet(shmem_ctx_t ctx, const char *call)
+{
+    shmemi_net_quiet(ctx, call);
+    SHMEMI_FENCE_SC();
 }
 
 void shmemi_quiet(shmem_ctx_t ctx, const char *call)
@@ -244,8 +286,10 @@ void shmemi_quiet(shmem_ctx_t ctx, const char *call)
         shmemi_check_init(call);
     if (shmemi_unlikely(shmemi.gpu_up))
         shmemi_devmem_quiet(call);
-    if (shmemi_unlikely(shmemi_net.up))
-        shmemi_net_quiet(ctx, call);
+    if (shmemi_unlikely(shmemi_net.up)) {
+        far_quiet(ctx, call);
+        return;
+    }
     SHMEMI_FENCE_SC();
 }
 

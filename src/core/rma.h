@@ -34,6 +34,9 @@ void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t l
 void shmemi_put_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                            uint64_t signal, int sig_op, int pe, const char *call);
 
+/* ADD of a signal by this PE's own NIC. */
+SHMEMI_COLD void shmemi_signal_add_far(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int world, const char *call);
+
 /*
  * In a job where the NICs do the atomics, ADD goes through this PE's own even to a peer that is near.  SET is a plain
  * store there: SET and ADD of one signal at the same time are for the program to order.
@@ -45,7 +48,7 @@ SHMEMI_INLINE void shmemi_signal_near(shmem_ctx_t ctx, uint64_t *word, uint64_t 
     if (sig_op == SHMEM_SIGNAL_SET)
         SHMEMI_ST_REL(word, signal);
     else if (shmemi_unlikely(shmemi_net.nic_atomics))
-        shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, true, call);
+        shmemi_signal_add_far(ctx, sig_addr, signal, world, call);
     else
         SHMEMI_ADD_ACQREL(word, signal);
     shmemi_wake_peer(shmemi.peers[world].ctl);
@@ -66,6 +69,8 @@ SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
         shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
 }
 
+#define SHMEMI_ELEM_MAX 32 /* long double _Complex */
+
 /* One element of 1, 2, 4 or 8 bytes is one store that cannot tear; larger ones are copied. */
 SHMEMI_INLINE void shmemi_store_elem(void *to, const void *from, size_t size)
 {
@@ -84,8 +89,11 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     void *there;
 
     if (shmemi_unlikely(!shmemi_reach(dest, size, world, call, &there))) {
-        if (!shmemi_devmem_p(dest, value, size, world, call))
-            shmemi_net_p(ctx, dest, value, size, world, call);
+        unsigned char copy[SHMEMI_ELEM_MAX]; /* so that nobody takes the value's address on the other way */
+
+        memcpy(copy, value, size);
+        if (!shmemi_devmem_p(dest, copy, size, world, call))
+            shmemi_net_p(ctx, dest, copy, size, world, call);
         return;
     }
     shmemi_store_elem(there, value, size);
@@ -98,8 +106,11 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value_out, const void *source
     void *there;
 
     if (shmemi_unlikely(!shmemi_reach(source, size, world, call, &there))) {
-        if (!shmemi_devmem_g(value_out, source, size, world, call))
-            shmemi_net_get(ctx, value_out, source, size, world, false, call);
+        unsigned char copy[SHMEMI_ELEM_MAX];
+
+        if (!shmemi_devmem_g(copy, source, size, world, call))
+            shmemi_net_get(ctx, copy, source, size, world, false, call);
+        memcpy(value_out, copy, size);
         return;
     }
     shmemi_store_elem(value_out, there, size);

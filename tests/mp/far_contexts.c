@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * far_contexts.c - contexts with queues of their own, threads that share one, and operations whose doorbell is left to
+ * later: all of it arrives, in order, whoever waits.
+ *
+ * run: n=1,2,3 launch=oshrun timeout=120
+ * nodes: timeout=120
+ */
+#include "tap.h"
+
+#include <pthread.h>
+
+#define CONTEXTS 24
+#define THREADS 3
+#define ROUNDS 60
+
+static long cells[CONTEXTS], flags[CONTEXTS], echo, box[THREADS][ROUNDS], total;
+
+/* What is put without blocking, and without quiet, reaches a peer on whose answer this PE waits. */
+static void a_wait_sends_what_was_deferred(void)
+{
+    int right = (tap_me + 1) % tap_n, left = (tap_me + tap_n - 1) % tap_n;
+
+    for (long round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < 5; i++)
+            shmem_long_put_nbi(&cells[i], &round, 1, right);
+        shmem_fence();
+        shmem_long_put_nbi(&flags[0], &round, 1, right);
+        shmem_long_wait_until(&flags[0], SHMEM_CMP_GE, round);
+        for (int i = 0; i < 5; i++)
+            tap_check(cells[i] >= round);
+        shmem_long_put_nbi(&echo, &round, 1, left);
+        while (!shmem_long_test(&echo, SHMEM_CMP_GE, round))
+            ;
+        shmem_sync_all();
+    }
+    shmem_quiet();
+    tap_point("waits and tests send what was deferred");
+}
+
+static void many_contexts(void)
+{
+    static const long options[] = { 0, SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE };
+    int right = (tap_me + 1) % tap_n, left = (tap_me + tap_n - 1) % tap_n;
+
+    for (long round = 1; round <= 3; round++) {
+        shmem_ctx_t ctx[CONTEXTS];
+        long got[CONTEXTS], values[CONTEXTS];
+
+        for (int i = 0; i < CONTEXTS; i++) {
+            tap_check_eq(shmem_ctx_create(options[i % 3], &ctx[i]), 0);
+            values[i] = 100 * round + i + 1000L * tap_me;
+            shmem_ctx_long_put_nbi(ctx[i], &cells[i], &values[i], 1, right);
+            shmem_ctx_fence(ctx[i]);
+            shmem_ctx_long_put_nbi(ctx[i], &flags[i], &values[i], 1, right);
+        }
+        for (int i = 0; i < CONTEXTS; i += 2)
+            shmem_ctx_quiet(ctx[i]);
+        for (int i = 1; i < CONTEXTS; i += 2)
+            shmem_ctx_pe_quiet(ctx[i], &right, 1);
+        shmem_barrier_all();
+        for (int i = 0; i < CONTEXTS; i++) {
+            tap_check_eq(cells[i], 100 * round + i + 1000L * left);
+            tap_check_eq(flags[i], 100 * round + i + 1000L * left);
+            shmem_ctx_long_get_nbi(ctx[i], &got[i], &cells[i], 1, right);
+        }
+        for (int i = 0; i < CONTEXTS; i++) {
+            shmem_ctx_quiet(ctx[i]);
+            tap_check_eq(got[i], values[i]);
+        }
+        shmem_barrier_all();
+        for (int i = 0; i < CONTEXTS; i++)
+            shmem_ctx_destroy(ctx[i]);
+    }
+    tap_point("%d contexts, made and destroyed three times", CONTEXTS);
+}
+
+/* Threads on the default context, which they share, and on one of their own. */
+static void *thread(void *arg)
+{
+    int k = (int)(long)arg, right = (tap_me + 1) % tap_n, bad = 0;
+    shmem_ctx_t own = SHMEM_CTX_INVALID;
+    long back[ROUNDS];
+
+    bad += shmem_ctx_create(SHMEM_CTX_PRIVATE, &own) != 0;
+    for (long i = 0; i < ROUNDS; i++) {
+        long value = 7 * i + k + 1, seen = -1;
+
+        shmem_long_put_nbi(&box[k][i], &value, 1, right);
+        shmem_long_atomic_inc(&total, 0);
+        if (i % 8 == 7)
+            shmem_quiet();
+        shmem_ctx_long_put(own, &box[k][i], &value, 1, right);
+        shmem_ctx_quiet(own);
+        shmem_ctx_long_get(own, &seen, &box[k][i], 1, right);
+        bad += seen != value;
+        seen = shmem_long_g(&box[k][i], right);
+        bad += seen != value;
+    }
+    shmem_getmem(back, box[k], sizeof box[k], right);
+    for (int i = 0; i < ROUNDS; i++)
+        bad += back[i] != 7L * i + k + 1;
+    shmem_quiet();
+    shmem_ctx_destroy(own);
+    return (void *)(long)bad;
+}
+
+static void threads(void)
+{
+    pthread_t t[THREADS];
+    void *bad;
+
+    for (int k = 0; k < THREADS; k++)
+        pthread_create(&t[k], NULL, thread, (void *)(long)k);
+    for (int k = 0; k < THREADS; k++) {
+        pthread_join(t[k], &bad);
+        tap_check_eq((long)bad, 0);
+    }
+    shmem_barrier_all();
+    if (tap_me == 0)
+        tap_check_eq(total, (long)THREADS * ROUNDS * tap_n);
+    tap_point("threads on the default context and on their own");
+}
+
+int main(void)
+{
+    int provided;
+
+    shmem_init_thread(SHMEM_THREAD_SERIALIZED, &provided);
+    tap_attach();
+    a_wait_sends_what_was_deferred();
+    many_contexts();
+    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided); /* counted; from here on threads may share the queues */
+    threads();
+    many_contexts();
+    shmem_finalize();
+    return tap_done();
+}
