@@ -49,20 +49,28 @@ SHMEMI_AMO_WORD(32)
 SHMEMI_AMO_WORD(64)
 #undef SHMEMI_AMO_WORD
 
-/* Over the NIC, or on device memory, from copies: operands whose address nobody takes stay in registers where load and store lead. */
-SHMEMI_INLINE void shmemi_amo_far(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest, const void *operand,
-                                  const void *cond, void *old_out, size_t size, int world, bool nbi, const char *call)
-{
-    uint64_t v = 0, c = 0, old = 0;
+/* How shmemi_amo_far learns what is wanted. */
+#define SHMEMI_AMO_WANT(op, size, fetches) ((unsigned)(op) | (unsigned)(size) << 8 | (unsigned)(fetches) << 16)
 
-    if (operand)
-        memcpy(&v, operand, size);
-    if (cond)
-        memcpy(&c, cond, size);
-    if (!shmemi_devmem_amo((int)op, dest, &v, &c, nbi || !old_out ? old_out : &old, size, world, call))
-        shmemi_net_amo(ctx, op, dest, &v, &c, nbi || !old_out ? old_out : &old, size, world, nbi, call);
-    if (!nbi && old_out)
-        memcpy(old_out, &old, size);
+/*
+ * Over the NIC, or on device memory.  By value, and not in line: what load and store do keeps its operands in registers, and
+ * there are hundreds of these routines.  Gives the old value, where one is wanted; nbi: into `old_out`, until quiet.
+ */
+SHMEMI_COLD uint64_t shmemi_amo_far(shmem_ctx_t ctx, unsigned want, void *dest, uint64_t operand, uint64_t cond, int world,
+                                    const char *call);
+SHMEMI_COLD void shmemi_amo_far_nbi(shmem_ctx_t ctx, unsigned want, void *dest, uint64_t operand, uint64_t cond,
+                                    void *old_out, int world, const char *call);
+
+SHMEMI_INLINE uint64_t shmemi_amo_bits(const void *p, size_t size)
+{
+    uint32_t v4 = 0;
+    uint64_t v8 = 0;
+
+    if (p && size == 4)
+        memcpy(&v4, p, 4);
+    else if (p)
+        memcpy(&v8, p, 8);
+    return size == 4 ? v4 : v8;
 }
 
 /* nbi: old_out need not be written before quiet.  size is 4 or 8; operand NULL only for FETCH, cond only used by CSWAP, old_out NULL for the non-fetching forms. */
@@ -73,8 +81,16 @@ SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest
     void *word;
 
     if (shmemi_unlikely(!shmemi_reach_amo(dest, size, world, call, &word))) {
-        shmemi_check_aligned(dest, size, call);
-        shmemi_amo_far(ctx, op, dest, operand, cond, old_out, size, world, nbi, call);
+        unsigned want = SHMEMI_AMO_WANT(op, size, old_out != NULL);
+        uint64_t v = shmemi_amo_bits(operand, size), c = shmemi_amo_bits(cond, size);
+
+        if (nbi) {
+            shmemi_amo_far_nbi(ctx, want, dest, v, c, old_out, world, call);
+        } else {
+            v = shmemi_amo_far(ctx, want, dest, v, c, world, call);
+            if (old_out)
+                memcpy(old_out, &v, size); /* the low half comes first: nothing else is supported */
+        }
         return;
     }
     shmemi_check_aligned(dest, size, call);
