@@ -118,7 +118,7 @@ static void show_pmix(void)
     void *lib = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_LOCAL), *symbol;
     const char *where = "";
 
-    if (!lib && *SHMEMI_PMIX_LIBDIR) {
+    if (!lib && SHMEMI_PMIX_LIBDIR[0] != '\0') {
         where = " in " SHMEMI_PMIX_LIBDIR;
         lib = dlopen(SHMEMI_PMIX_LIBDIR "/libpmix.so.2", RTLD_LAZY | RTLD_LOCAL);
     }

@@ -86,6 +86,9 @@ connect: Connection timed out" "" MARROW_CONNECT_TIMEOUT=1 MARROW_TRANSPORT=$kin
     says "$kind: a peer is killed" killed "error: pe 1 syndrome 0x15 .*retry counter exceeded' operation 'RDMA write' heap offset 4096 .*did its process or node die
 ended after [0-9]\.[0-9] s" "" "${impatient[@]}" MARROW_TRANSPORT=$kind
     says "$kind: behind the peer's memory" access "error: pe 1 syndrome 0x13 .*remote access error' operation 'RDMA write' heap offset 4194296 .*MARROW_CHECK=1" "" MARROW_TRANSPORT=$kind
+    says "$kind: behind the peer's memory, more behind it" flushed "error: pe 1 syndrome 0x13 .*remote access error.* operation 'RDMA write' heap offset 4194296 " "" MARROW_TRANSPORT=$kind
+    says "$kind: a peer is killed, much on its way" killed-busy "error: pe 1 syndrome 0x15 .*retry counter exceeded.* operation 'RDMA write' heap offset [0-9]+ .*did its process or node die
+ended after [0-9]\.[0-9] s" "" "${impatient[@]}" MARROW_TRANSPORT=$kind
     says "$kind: queue pair error" failing "error: pe 1 syndrome 0x02 .*local queue pair operation error" "--faults qperr=20:0x02" MARROW_TRANSPORT=$kind
     says "$kind: link down for a while" blink "log 1 .*mlx5_0 port 1: the link is down
 log 1 .*the link is up again

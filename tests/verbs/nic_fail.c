@@ -227,6 +227,49 @@ static int access_error(struct job *job)
     return status;
 }
 
+/* As access_error, with more behind it that is flushed, by which the first error is lost. */
+static int flushed(struct job *job)
+{
+    int status = 0;
+
+    started(job);
+    if (job->me == 0) {
+        job_connect(job, 1, false);
+        for (int i = 0; i < 20; i++)
+            job_write(job, 1, i == 10 ? JOB_HEAP - 8 : 64 * (uint64_t)i, job->bounce, 16, SHMEMI_SQ_DEFER);
+        status = job_quiet(job, 1) != -EIO;
+        usleep(300000);
+        print_error(job, 1);
+    }
+    job_barrier(job);
+    job_close(job);
+    return status;
+}
+
+/* PE 1 is killed with operations on their way to it. */
+static int killed_busy(struct job *job)
+{
+    double began;
+    int status = 0;
+
+    started(job);
+    if (job->me == 1) {
+        usleep(300000);
+        raise(SIGKILL);
+    }
+    job_connect(job, 1, false);
+    sleep(1);
+    for (int i = 0; i < 20; i++)
+        job_write(job, 1, 64 * (uint64_t)i, job->bounce, 16, SHMEMI_SQ_DEFER);
+    began = seconds();
+    status = job_quiet(job, 1) != -EIO;
+    print_error(job, 1);
+    printf("ended after %.1f s\n", seconds() - began);
+    fflush(stdout);
+    job_close(job);
+    return status;
+}
+
 /* The link is down for a while: what is under way survives that. */
 static int link_blinks(struct job *job)
 {
@@ -304,7 +347,7 @@ static const struct {
     { "open", 1, open_only },           { "register", 1, register_too_much }, { "gone", 2, gone },
     { "other-job", 2, other_job },      { "failing", 2, failing_writes },     { "killed", 2, killed },
     { "access", 2, access_error },      { "blink", 2, link_blinks },          { "fork", 1, forked },
-    { "describe", 1, describe },
+    { "describe", 1, describe },        { "flushed", 2, flushed },            { "killed-busy", 2, killed_busy },
 };
 
 int main(int argc, char **argv)
@@ -314,7 +357,7 @@ int main(int argc, char **argv)
             int failed = job_run(scenarios[i].pes, scenarios[i].run);
 
             /* The PE that the scenario kills counts as one. */
-            return failed != (strcmp(argv[1], "killed") == 0);
+            return failed != (strncmp(argv[1], "killed", 6) == 0);
         }
     }
     fprintf(stderr, "usage: nic_fail SCENARIO\n");

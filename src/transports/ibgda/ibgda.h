@@ -65,7 +65,11 @@ void shmemi_ibgda_arena_close(struct shmemi_ibgda_arena *arena);
 int shmemi_ibgda_place_take(struct shmemi_verbs_nic *nic, struct shmemi_ibgda_place **out);
 void shmemi_ibgda_place_give(struct shmemi_ibgda_arena *arena, struct shmemi_ibgda_place *place);
 
+/* probe.c: what a queue in error died of, where its completion says no more than that entries were flushed. */
+bool shmemi_ibgda_probe(struct shmemi_nic_queue *nq, struct shmemi_nic_error *out);
+
 /* qp.c */
+const char *shmemi_ibgda_opcode_name(uint8_t opcode);
 int shmemi_ibgda_make_cq(struct shmemi_verbs_nic *nic, const struct shmemi_ibgda_place *place, bool idle,
                          struct mlx5dv_devx_obj **cq_out, uint32_t *cqn_out);
 

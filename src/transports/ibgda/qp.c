@@ -299,7 +299,7 @@ const struct shmemi_verbs_kind shmemi_ibgda_kind = {
     .create = create, .connect = connect_queue, .destroy = destroy, .fail = fail, .accept = accept_queue, .drop = drop
 };
 
-static const char *opcode_name(uint8_t opcode)
+const char *shmemi_ibgda_opcode_name(uint8_t opcode)
 {
     switch (opcode) {
     case MLX5_OPCODE_NOP:
@@ -319,7 +319,7 @@ static const char *opcode_name(uint8_t opcode)
 }
 
 /* The failed entry is still in the ring: a queue in error takes no more of them. */
-void shmemi_ibgda_error(const struct shmemi_nic_queue *nq, struct shmemi_nic_error *out)
+void shmemi_ibgda_error(struct shmemi_nic_queue *nq, struct shmemi_nic_error *out)
 {
     const struct shmemi_sq *sq = &nq->sq;
     size_t slot = sq->error >> 32 & (sq->depth - 1);
@@ -333,7 +333,9 @@ void shmemi_ibgda_error(const struct shmemi_nic_queue *nq, struct shmemi_nic_err
     s = shmemi_verbs_syndrome(out->syndrome);
     out->what = s->what;
     out->advice = s->advice;
-    out->operation = opcode_name(opcode);
+    out->operation = shmemi_ibgda_opcode_name(opcode);
     /* An entry that is not known is not there to be read either. */
     out->raddr = opcode == MLX5_OPCODE_NOP || opcode == 0xff ? 0 : be64toh(remote->raddr);
+    if (out->syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+        shmemi_ibgda_probe(nq, out);
 }

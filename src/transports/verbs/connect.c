@@ -58,28 +58,22 @@ void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic)
     pthread_mutex_unlock(&nic->lock);
 }
 
-int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct shmemi_nic_queue *q)
+static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const struct shmemi_verbs_asked *how,
+                      struct shmemi_nic_queue *q)
 {
-    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
-    struct shmemi_verbs_end peer = { .pe = pe };
+    struct shmemi_verbs_end own = { .pe = pe, .psn = first_psn() }, peer = own;
     struct shmemi_verbs_queue *common;
-    uint32_t qpn;
     int status;
 
-    if (shmemi_verbs_forked())
-        return forked(nic);
-    if (!nic->peers || pe < 0 || pe >= nic->config->n_pes)
-        return -EINVAL;
     memset(q, 0, sizeof *q);
-    q->nic = base;
+    q->nic = &nic->nic;
     q->pe = pe;
     q->shared = shared;
-    status = nic->kind->create(nic, q, &qpn);
+    status = nic->kind->create(nic, q, &own.qpn);
     if (status)
         return status;
     common = q->priv;
-    peer.psn = first_psn();
-    status = shmemi_verbs_service_connect(nic, pe, qpn, peer.psn, &common->nonce, &peer.qpn);
+    status = shmemi_verbs_service_connect(nic, &own, how, &common->nonce, &peer.qpn);
     if (!status) {
         status = nic->kind->connect(nic, q, &peer);
         if (status)
@@ -90,8 +84,27 @@ int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct
         return status;
     }
     enlist(nic, common);
-    shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "queue pair 0x%x is connected to PE %d's 0x%x", qpn, pe, peer.qpn);
+    shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "queue pair 0x%x is connected to PE %d's 0x%x", own.qpn, pe, peer.qpn);
     return 0;
+}
+
+int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct shmemi_nic_queue *q)
+{
+    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
+    const struct shmemi_verbs_asked how = { .timeout_ns = nic->config->connect_timeout_ns };
+
+    if (shmemi_verbs_forked())
+        return forked(nic);
+    if (!nic->peers || pe < 0 || pe >= nic->config->n_pes)
+        return -EINVAL;
+    return open_queue(nic, pe, shared, &how, q);
+}
+
+int shmemi_verbs_queue_probe(struct shmemi_verbs_nic *nic, int pe, uint64_t timeout_ns, struct shmemi_nic_queue *q)
+{
+    const struct shmemi_verbs_asked how = { .timeout_ns = timeout_ns, .quiet = true };
+
+    return open_queue(nic, pe, false, &how, q);
 }
 
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q)

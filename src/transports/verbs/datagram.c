@@ -11,7 +11,7 @@
 
 enum { COMPLETIONS = 32, ALL = SHMEMI_VERBS_RECEIVES + SHMEMI_VERBS_SENDS };
 #define SEND_ID (1ull << 32)
-#define SLOTS_BYTES ((size_t)ALL * SHMEMI_VERBS_SLOT_BYTES)
+#define SLOTS_BYTES ((size_t)(ALL + 1) * SHMEMI_VERBS_SLOT_BYTES)
 
 static unsigned char *slot(const struct shmemi_verbs_service *s, unsigned i)
 {

@@ -345,19 +345,19 @@ static int explain(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_pendi
     return p->status;
 }
 
-int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, int pe, uint32_t qpn, uint32_t psn, uint64_t *nonce_out,
-                                 uint32_t *peer_qpn_out)
+int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_end *own,
+                                 const struct shmemi_verbs_asked *how, uint64_t *nonce_out, uint32_t *peer_qpn_out)
 {
     struct shmemi_verbs_service *s = nic->service;
     struct shmemi_verbs_pending p = { .interval_ns = (uint64_t)FIRST_INTERVAL_MS * ONE_MS };
 
     pthread_mutex_lock(&s->lock);
-    fill(nic, &p.message, SHMEMI_VERBS_CONNECT, pe, s->next_nonce++);
-    p.message.qpn = qpn;
-    p.message.psn = psn;
+    fill(nic, &p.message, SHMEMI_VERBS_CONNECT, own->pe, s->next_nonce++);
+    p.message.qpn = own->qpn;
+    p.message.psn = own->psn;
     p.deadline_ns = shmemi_verbs_now_ns();
-    if (nic->config->connect_timeout_ns < UINT64_MAX - p.deadline_ns)
-        p.deadline_ns += nic->config->connect_timeout_ns;
+    if (how->timeout_ns < UINT64_MAX - p.deadline_ns)
+        p.deadline_ns += how->timeout_ns;
     else
         p.deadline_ns = UINT64_MAX;
     p.next = s->pending;
@@ -368,11 +368,19 @@ int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, int pe, uint32_t 
     pthread_mutex_unlock(&s->lock);
     *nonce_out = p.message.nonce;
     if (p.status) {
-        shmemi_verbs_service_bye(nic, pe, p.message.nonce);
-        return explain(nic, &p);
+        shmemi_verbs_service_bye(nic, own->pe, p.message.nonce);
+        return how->quiet ? p.status : explain(nic, &p);
     }
     *peer_qpn_out = p.peer_qpn;
     return 0;
+}
+
+uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, struct shmemi_nic_key *key_out)
+{
+    const struct shmemi_verbs_service *s = nic->service;
+
+    *key_out = (struct shmemi_nic_key){ .lkey = s->mr->lkey, .rkey = s->mr->rkey };
+    return (uintptr_t)s->slots + (size_t)(SHMEMI_VERBS_RECEIVES + SHMEMI_VERBS_SENDS) * SHMEMI_VERBS_SLOT_BYTES;
 }
 
 /* Without memory the peer's small queue pair stays until the end. */

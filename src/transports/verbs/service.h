@@ -71,7 +71,7 @@ struct shmemi_verbs_service {
     struct ibv_qp *qp;
     uint32_t qkey;
     struct ibv_mr *mr;
-    unsigned char *slots; /* receives, then sends */
+    unsigned char *slots; /* receives, then sends, then one of scratch */
     uint64_t busy_sends;  /* bit i: send slot i is with the NIC */
     struct ibv_ah **ahs;  /* by PE, made when needed */
     int wake_fd;

@@ -127,15 +127,23 @@ int shmemi_verbs_service_open(struct shmemi_verbs_nic *nic);
 void shmemi_verbs_service_address(const struct shmemi_verbs_nic *nic, struct shmemi_verbs_address *address);
 int shmemi_verbs_service_start(struct shmemi_verbs_nic *nic);
 void shmemi_verbs_service_close(struct shmemi_verbs_nic *nic);
-/* Asks `pe` for the answering side of queue pair `qpn`; blocks.  Logs why it fails. */
-int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, int pe, uint32_t qpn, uint32_t psn, uint64_t *nonce_out,
-                                 uint32_t *peer_qpn_out);
+/* Asks `pe` for the answering side of queue pair `qpn`; blocks.  Logs why it fails, unless `quiet`. */
+struct shmemi_verbs_asked {
+    uint64_t timeout_ns;
+    bool quiet;
+};
+int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_end *own,
+                                 const struct shmemi_verbs_asked *how, uint64_t *nonce_out, uint32_t *peer_qpn_out);
+/* Some registered bytes that nobody reads. */
+uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, struct shmemi_nic_key *key_out);
 /* Tells `pe` that the connection is over; returns at once. */
 void shmemi_verbs_service_bye(struct shmemi_verbs_nic *nic, int pe, uint64_t nonce);
 
 /* connect.c */
 int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, bool shared, struct shmemi_nic_queue *q);
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q);
+/* As open, but says nothing when it fails. */
+int shmemi_verbs_queue_probe(struct shmemi_verbs_nic *nic, int pe, uint64_t timeout_ns, struct shmemi_nic_queue *q);
 /* The device has failed: fails all queues, those too that are opened later. */
 void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic);
 void shmemi_verbs_queue_error(struct shmemi_nic_queue *q, struct shmemi_nic_error *out);
@@ -158,7 +166,7 @@ bool shmemi_verbs_forked(void);
 /* ibgda/ */
 int shmemi_ibgda_open(struct shmemi_verbs_nic *nic);
 void shmemi_ibgda_close(struct shmemi_verbs_nic *nic);
-void shmemi_ibgda_error(const struct shmemi_nic_queue *q, struct shmemi_nic_error *out);
+void shmemi_ibgda_error(struct shmemi_nic_queue *q, struct shmemi_nic_error *out);
 extern const struct shmemi_verbs_kind shmemi_ibgda_kind;
 
 /* proxy/ */
