@@ -70,17 +70,40 @@ SHMEMI_DEV void shmemi_sync_await(uint64_t *slot, uint64_t epoch, enum shmemi_sy
     shmemi_spin_done(&s);
 }
 
-/* The part of one thread: `rank` of `size` that serve the members.  The group has synchronised before and does so after. */
+#define SHMEMI_SYNC_AHEAD 4
+
+/* Own slot at member `i`, or NULL when that is nobody or this PE. */
+SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_t chan, uint32_t i, uint32_t call)
+{
+    uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
+
+    return i < n && i != me ? shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me) : NULL;
+}
+
+/*
+ * The part of one thread: `rank` of `size` that serve the members.  The group has synchronised before and does so after.
+ * Where the first stores go is found out before the fence, which takes longer: behind it they follow at once.
+ */
 SHMEMI_DEV void shmemi_sync_meet(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, enum shmemi_sync_kind kind,
                                  uint32_t rank, uint32_t size, uint32_t call)
 {
     uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
+    uint64_t *ahead[SHMEMI_SYNC_AHEAD];
 
+    SHMEMI_UNROLL
+    for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)
+        ahead[k] = shmemi_sync_target(t, chan, rank + k * size, call);
     if (kind == SHMEMI_SYNC_FENCED)
         SHMEMI_FENCE_ACQREL(); /* one instruction of the warp; cumulative: covers what the whole group wrote */
-    for (uint32_t i = rank; i < n; i += size)
+    SHMEMI_UNROLL
+    for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)
+        if (ahead[k])
+            SHMEMI_ST_RLX(ahead[k], epoch);
+    SHMEMI_ROLLED
+    for (uint32_t i = rank + SHMEMI_SYNC_AHEAD * size; i < n; i += size)
         if (i != me)
-            SHMEMI_ST_RLX(shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me), epoch);
+            SHMEMI_ST_RLX(shmemi_sync_target(t, chan, i, call), epoch);
+    SHMEMI_ROLLED
     for (uint32_t i = rank; i < n; i += size)
         if (i != me)
             shmemi_sync_await(shmemi_sync_flag(shmemi_sync_own(t), n, chan, i), epoch, kind,
