@@ -444,7 +444,7 @@ SHMEMI_FN uint64_t shmemi_sq_word(const char *data, uint32_t at, uint32_t len)
 SHMEMI_FN uint64_t shmemi_sq_fill_inline(struct shmemi_sq *sq, uint64_t idx, uint32_t fm, uint64_t raddr,
                                          shmemi_be32 rkey, const void *data, uint32_t len)
 {
-    const char *from = (const char *)data;
+    const char *from = (const char *)shmemi_any_object(data);
     uint32_t n_segs = shmemi_sq_inline_segs(len);
     struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
     struct shmemi_v16 seg;

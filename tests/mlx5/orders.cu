@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* orders.cu - one put in each mode, for ptx.sh to look at. */
+#include "shmem/device/sq_warp.h"
+
+extern "C" __global__ void put_private(struct shmemi_sq *sq, uint64_t raddr, shmemi_be32 rkey, uint64_t v)
+{
+    shmemi_sq_write_value(sq, SHMEMI_SQ_PRIVATE, raddr, rkey, v, 8, 0);
+}
+
+extern "C" __global__ void put_shared(struct shmemi_sq *sq, uint64_t raddr, shmemi_be32 rkey, uint64_t v)
+{
+    shmemi_sq_write_value(sq, SHMEMI_SQ_SHARED, raddr, rkey, v, 8, 0);
+}
+
+extern "C" __global__ void put_warp(struct shmemi_sq *sq, uint64_t raddr, shmemi_be32 rkey, uint64_t v)
+{
+    shmemi_sq_warp_write_value(sq, SHMEMI_SQ_PRIVATE, shmemi_warp_mask(), raddr, rkey, v, 8, 0);
+}
