@@ -32,6 +32,7 @@ SHMEMI_DEV void shmemi_op_wait_safe(struct shmemi_op *o)
     if (o->safe + 2 >= o->epoch)
         return;
     /* Only behind a broadcast, which tells its receivers nothing about each other. */
+    SHMEMI_ROLLED
     for (uint32_t i = o->rank; i < o->n; i += o->size)
         if (i != o->me)
             shmemi_sync_await(shmemi_sync_ack(shmemi_sync_own(&o->t), o->n, i), o->epoch - 2, SHMEMI_SYNC_RELAXED,
@@ -152,6 +153,7 @@ SHMEMI_DEV_LARGE void shmemi_lines_send(const struct shmemi_op *o, const char *s
 {
     uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
 
+    SHMEMI_ROLLED
     for (uint32_t k = o->rank; k < total; k += o->size) {
         uint32_t p = k / lines, line = k - p * lines, to = o->me + 1 + p;
 
@@ -167,6 +169,7 @@ SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint
 {
     uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
 
+    SHMEMI_ROLLED
     for (uint32_t k = o->rank; k < total; k += o->size) {
         uint32_t p = k / lines, line = k - p * lines, from = o->me + 1 + p;
 
@@ -189,6 +192,7 @@ SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *sou
         shmemi_lines_receive(o, dest, len, len);
         shmemi_op_met(o);
     } else {
+        SHMEMI_ROLLED
         for (uint32_t p = 1; p < o->n; p++) {
             uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
 
@@ -229,6 +233,7 @@ SHMEMI_DEV_LARGE int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t 
 
     if (dst < 1 || sst < 1)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, SHMEMI_CALL_ALLTOALLS, (uint64_t)(dst < sst ? dst : sst), 0, 0);
+    SHMEMI_ROLLED
     for (uint32_t p = 0; nelems && p < o.n; p++) {
         uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
         char *at = shmemi_dev_remote((char *)dest + o.me * nelems * to_step, (nelems - 1) * to_step + elem,
@@ -256,6 +261,7 @@ SHMEMI_DEV uint64_t shmemi_collect_counts(struct shmemi_op *o, uint64_t len, uin
         counts[o->me] = len;
     shmemi_lines_receive(o, (char *)counts, 8, 8);
     shmemi_group_sync(o->scope);
+    SHMEMI_ROLLED
     for (uint32_t i = 0; i < o->n; i++) {
         most = counts[i] > most ? counts[i] : most;
         before += i < o->me ? counts[i] : 0;
@@ -273,6 +279,7 @@ SHMEMI_DEV_LARGE int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t te
 
     (void)shmemi_collect_counts(&o, len, &before);
     o.epoch++;
+    SHMEMI_ROLLED
     for (uint32_t p = 0; len && p < o.n; p++) {
         uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
 
@@ -292,6 +299,7 @@ SHMEMI_DEV void shmemi_broadcast_long(struct shmemi_op *o, uint32_t root, char *
 {
     uint32_t servers = shmemi_sync_servers(o->scope);
 
+    SHMEMI_ROLLED
     for (uint32_t p = 1; o->me == root && p < o->n; p++) {
         uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
 
@@ -300,6 +308,7 @@ SHMEMI_DEV void shmemi_broadcast_long(struct shmemi_op *o, uint32_t root, char *
     shmemi_group_sync(o->scope);
     if (o->me == root && o->rank < servers) {
         SHMEMI_FENCE_ACQREL(); /* pairs with the acquire below */
+        SHMEMI_ROLLED
         for (uint32_t i = o->rank; i < o->n; i += servers)
             if (i != root)
                 SHMEMI_ST_RLX(shmemi_sync_flag(shmemi_sync_of(&o->t, (int)i, o->call), o->n, 0, root), o->epoch);
@@ -316,6 +325,7 @@ SHMEMI_DEV void shmemi_broadcast_lines(struct shmemi_op *o, uint32_t root, char 
 
     if (o->me == root)
         shmemi_lines_send(o, source, 0, len);
+    SHMEMI_ROLLED
     for (uint32_t line = o->rank; o->me != root && line < shmemi_lines(len); line += o->size)
         shmemi_word_out(dest + (uint64_t)line * 8, shmemi_line_get(o, from + line, root), shmemi_line_bytes(len, line));
 }
@@ -335,6 +345,7 @@ SHMEMI_DEV_LARGE int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t 
         shmemi_broadcast_long(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
     shmemi_op_end(&o);
     /* Behind the group's sync in op_end: this member needs nothing of the operation any more. */
+    SHMEMI_ROLLED
     for (uint32_t i = o.rank; i < o.n; i += o.size)
         if (i != o.me)
             SHMEMI_ST_RLX(shmemi_sync_ack(shmemi_sync_of(&o.t, (int)i, SHMEMI_CALL_BROADCAST), o.n, o.me), o.epoch);
@@ -388,12 +399,14 @@ SHMEMI_DEV void shmemi_reduce_lines(struct shmemi_op *o, enum shmemi_red_kind ki
     shmemi_lines_send(o, source, 0, len);
     if (dest == source)
         shmemi_group_sync(o->scope); /* nobody stores there before all of it is sent */
+    SHMEMI_ROLLED
     for (uint32_t item = o->rank; (uint64_t)item * 16 < len; item += o->size) {
         uint64_t left = len - (uint64_t)item * 16;
         uint32_t bytes = left < 16 ? (uint32_t)left : 16;
 
         own = shmemi_v16_in(source + (uint64_t)item * 16, bytes);
         acc = own;
+        SHMEMI_ROLLED
         for (uint32_t m0 = 0; m0 < o->n; m0 += 4) {
             shmemi_items_get(o, m0, item, bytes > 8, own, v);
             SHMEMI_UNROLL
@@ -414,6 +427,7 @@ SHMEMI_DEV void shmemi_reduce_long(struct shmemi_op *o, enum shmemi_red_kind kin
 {
     int in_place = dest == source;
 
+    SHMEMI_ROLLED
     for (uint64_t done = 0, piece; done < len; done += piece) {
         const char *from = source;
 

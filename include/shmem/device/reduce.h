@@ -134,6 +134,7 @@ SHMEMI_DEV uint64_t shmemi_word_in(const char *p, uint32_t bytes)
         return *(const uint32_t *)(const void *)p | (uint64_t) * (const uint32_t *)(const void *)(p + 4) << 32;
     if (bytes == 4 && ((uintptr_t)p & 3) == 0)
         return *(const uint32_t *)(const void *)p;
+    SHMEMI_ROLLED
     for (uint32_t i = 0; i < bytes; i++)
         v |= (uint64_t)(uint8_t)p[i] << (8 * i);
     return v;
@@ -149,6 +150,7 @@ SHMEMI_DEV void shmemi_word_out(char *p, uint64_t v, uint32_t bytes)
     } else if (bytes == 4 && ((uintptr_t)p & 3) == 0) {
         *(uint32_t *)(void *)p = (uint32_t)v;
     } else {
+        SHMEMI_ROLLED
         for (uint32_t i = 0; i < bytes; i++)
             p[i] = (char)(v >> (8 * i));
     }
@@ -201,36 +203,29 @@ SHMEMI_DEV char *shmemi_place_at(struct shmemi_place p, int world)
     return (char *)(uintptr_t)(base + p.off);
 }
 
-/* Vectors of all members at one place: four members' loads are in flight, two vectors of each. */
+/*
+ * Vectors of all members at one place: four members' loads are in flight.  A thread's own loads are few, as kernels of 1024
+ * threads leave it no registers for more; there are many threads.
+ */
 SHMEMI_DEV void shmemi_reduce_vectors(enum shmemi_red_kind kind, enum shmemi_red_op op, const struct shmemi_dev_team *t,
                                       char *dest, struct shmemi_place from, uint64_t n, uint32_t rank, uint32_t size)
 {
-    struct shmemi_v16 v[4][2], acc[2] = { { 0, 0 }, { 0, 0 } };
+    struct shmemi_v16 v[4], acc = { 0, 0 };
 
-    for (uint64_t i = rank; i < n; i += 2 * (uint64_t)size) {
-        int two = i + size < n;
-
+    SHMEMI_ROLLED
+    for (uint64_t i = rank; i < n; i += size) {
+        SHMEMI_ROLLED
         for (int m0 = 0; m0 < t->n_pes; m0 += 4) {
             SHMEMI_UNROLL
             for (int j = 0; j < 4; j++)
-                if (m0 + j < t->n_pes) {
-                    const char *at = shmemi_place_at(from, shmemi_dev_team_world(t, m0 + j)) + i * 16;
-
-                    v[j][0] = shmemi_ld16(at);
-                    if (two)
-                        v[j][1] = shmemi_ld16(at + (uint64_t)size * 16);
-                }
+                if (m0 + j < t->n_pes)
+                    v[j] = shmemi_ld16(shmemi_place_at(from, shmemi_dev_team_world(t, m0 + j)) + i * 16);
             SHMEMI_UNROLL
             for (int j = 0; j < 4; j++)
-                if (m0 + j < t->n_pes) {
-                    acc[0] = m0 + j ? shmemi_red16(op, kind, acc[0], v[j][0]) : v[j][0];
-                    if (two)
-                        acc[1] = m0 + j ? shmemi_red16(op, kind, acc[1], v[j][1]) : v[j][1];
-                }
+                if (m0 + j < t->n_pes)
+                    acc = m0 + j ? shmemi_red16(op, kind, acc, v[j]) : v[j];
         }
-        shmemi_st16(dest + i * 16, acc[0]);
-        if (two)
-            shmemi_st16(dest + (i + size) * 16, acc[1]);
+        shmemi_st16(dest + i * 16, acc);
     }
 }
 
@@ -240,9 +235,11 @@ SHMEMI_DEV void shmemi_reduce_elements(enum shmemi_red_kind kind, enum shmemi_re
 {
     uint32_t elem = shmemi_red_size(kind);
 
+    SHMEMI_ROLLED
     for (uint64_t i = (uint64_t)rank * elem; i < len; i += (uint64_t)size * elem) {
         struct shmemi_v16 acc = shmemi_v16_in(shmemi_place_at(from, t->start) + i, elem);
 
+        SHMEMI_ROLLED
         for (int m = 1; m < t->n_pes; m++)
             acc = shmemi_red16(op, kind, acc,
                                shmemi_v16_in(shmemi_place_at(from, shmemi_dev_team_world(t, m)) + i, elem));

@@ -169,6 +169,7 @@ SHMEMI_DEV void shmemi_dev_quiet(enum shmemi_scope scope, shmem_ctx_t ctx, uint3
 
 SHMEMI_DEV void shmemi_dev_pe_quiet(shmem_ctx_t ctx, const int *pes, uint64_t n, uint32_t call)
 {
+    SHMEMI_ROLLED
     for (uint64_t i = 0; i < n; i++)
         shmemi_dev_check_pe(shmemi_dev_ctx_world(ctx, pes[i], call), call);
     if (n)

@@ -176,6 +176,7 @@ SHMEMI_DEV_LARGE struct shmemi_dev_pass shmemi_dev_look(enum shmemi_dev_set set,
     struct shmemi_dev_pass p = { 0, 0, ~(uint64_t)0 };
     uint64_t width = (uint64_t)(kind < 0 ? -kind : kind), value = 0;
 
+    SHMEMI_ROLLED
     for (uint64_t k = 0; k < n; k++) {
         uint64_t i = start + k < n ? start + k : start + k - n;
         const char *at = (const char *)values + (vector ? i * width : 0);
