@@ -5,7 +5,7 @@
 #
 # KIND   header    shmem/api.h            exthdr    shmem/apix.h
 #        pshmem    pshmem.h               generic   shmem/generic.h
-#        device    shmem/api_device.h
+#        device    shmem/api_device.h    devcalls  DEVCALL(...) of each of its routines with some types
 #        types     types_x.h              list      NAME KIND PAGE of each routine
 #        pages     names of the pages     alias     ALIAS PAGE of each further name of a page
 #        table     ROUTINE(...) of each   calls     CALL(...) of each typed and sized routine
@@ -634,6 +634,35 @@ function calls(gen,    r, i, ctx, t, n, name) {
     }
 }
 
+# Arguments for a compiler alone: pointers to `buf`, a context that it does not know.
+function device_args(r, i, ctx,    n, a, k, s) {
+    if (ctx_args(r, ctx) == "void") return ""
+    n = split(subst(ctx_args(r, ctx), r, i), a, /, */)
+    for (k = 1; k <= n; k++) {
+        sub(/[A-Za-z0-9_]+$/, "", a[k])
+        s = s (k > 1 ? ", " : "") (a[k] ~ /\*/ ? "(" a[k] ")buf" : a[k] ~ /_t $/ && a[k] ~ /ctx|team/ ? "*(" a[k] "*)buf" : "1")
+    }
+    return s
+}
+
+# DEVCALL(name, arguments): each routine of kernels, at each scope; of the types a few of each kind.
+function device_calls(    r, i, ctx, k, c, name) {
+    banner("One call of each routine that runs in kernels, with some of its types.")
+    for (r = 1; r <= nr; r++)
+        for (ctx = 0; ctx <= rctx[r] + 0; ctx++)
+            for (i = 1; i <= variants(r); i++) {
+                if (!on_device(r, i)) continue
+                if (rcls[r] == "z" ? i != 3 && i != 5 : rcls[r] != "-" && !(tname[var[r, i]] ~ /^(int|double|uint64|short|complexd)$/)) continue
+                for (k = 1; k <= length(scopes[rname[r]]); k++) {
+                    c = substr(scopes[rname[r]], k, 1)
+                    if (!(c in scope)) continue
+                    name = full(r, i, ctx)
+                    if (c in ending) { sub(/^shmemx?_/, "shmemx_", name); name = name ending[c] }
+                    print "DEVCALL(" name ", (" device_args(r, i, ctx) "))"
+                }
+            }
+}
+
 function check_see(    p, n, i, see) {
     for (p = 1; p <= np; p++) {
         if (!((p, "what") in ptext) || !npara[p]) { printf "gen-api: page %s lacks what or text\n", pname[p] > "/dev/stderr"; failed = 1 }
@@ -660,6 +689,7 @@ END {
     else if (out == "table") table()
     else if (out == "calls") calls(0)
     else if (out == "gencalls") calls(1)
+    else if (out == "devcalls") device_calls()
     else if (out == "man") { for (i = 1; i <= np; i++) { print ".\\\" page " pname[i]; man_page(i) } }
     else { printf "gen-api: unknown out=%s\n", out > "/dev/stderr"; exit 1 }
 }

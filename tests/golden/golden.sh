@@ -21,7 +21,7 @@ point() { # STATUS TEXT
     fi
 }
 
-outputs="header device exthdr pshmem generic types list pages alias table calls gencalls man"
+outputs="header device exthdr pshmem generic types list pages alias table calls gencalls devcalls man"
 man=(-v version=9.9 -v date=2020-01-02)
 
 awks=("$AWK")

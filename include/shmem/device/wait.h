@@ -72,12 +72,16 @@ SHMEMI_DEV void shmemi_spin_step(struct shmemi_spin *s, uint32_t call, int pe, c
     }
 }
 
-SHMEMI_DEV void shmemi_spin_done(struct shmemi_spin *s)
+SHMEMI_DEV_COLD void shmemi_spin_withdraw(void)
 {
-    if (s->reported) {
-        SHMEMI_ST_REL(&shmemi_dev_state.report->waiting, 0u);
-        SHMEMI_ST_REL(&shmemi_dev_state.report->wait_claim, 0u);
-    }
+    SHMEMI_ST_REL(&shmemi_dev_state.report->waiting, 0u);
+    SHMEMI_ST_REL(&shmemi_dev_state.report->wait_claim, 0u);
+}
+
+SHMEMI_DEV void shmemi_spin_done(const struct shmemi_spin *s)
+{
+    if (s->reported)
+        shmemi_spin_withdraw();
 }
 
 #define SHMEMI_SPIN_INIT { 0, 0, 0 }
