@@ -6,6 +6,7 @@
  *   work    for MILLISECONDS; then PE 0 prints "worked" when every word and count is right
  *   kill    the same, but PE gets SIGKILL after MILLISECONDS; the others work on
  *   stop    PE stops (SIGSTOP) after MILLISECONDS
+ *   single  PE 0 puts one word after the other to the last PE, each with a quiet, for a minute; the others wait
  *   idle    PE gets SIGKILL after MILLISECONDS while the others wait in a barrier that it has not entered
  *
  * Each PE first prints "pid NUMBER", before shmem_init.
@@ -126,6 +127,10 @@ int main(int argc, char **argv)
         if (me == bad)
             alarm_after(ms, mode[0] == 'k' ? end_myself : stop_myself);
         work(seconds() + 60);
+    } else if (!strcmp(mode, "single")) {
+        for (double end = seconds() + 60; me == 0 && seconds() < end; shmem_quiet())
+            shmem_long_p(block, 1, n - 1);
+        shmem_barrier_all();
     } else if (!strcmp(mode, "idle")) {
         if (me == bad) {
             usleep((useconds_t)ms * 1000);
