@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# jobs.sh - whole jobs across pretended hosts with addresses of their own: RoCE packets over UDP between them, a cable
+# that loses some, mpirun and srun, both transports, the examples cg and isort; and a host that dies or stalls.
+set -u
+. "${top_srcdir:?}/tests/hosts/lib.sh"
+[ "${MPIRUN:-no}" != no ] || { echo "1..0 # SKIP no mpirun"; exit 0; }
+[ "${MARROW_HAVE_PMIX:-yes}" = yes ] || { echo "1..0 # SKIP built without PMIx"; exit 0; }
+[ -x "${nic[0]}" ] || { echo "1..0 # SKIP no virtual NIC"; exit 0; }
+on_hosts 4 "$0"
+. "$top_srcdir/tests/launch/lib.sh"
+work=$build/tests/hosts/net_job ex=$build/examples data=$top_srcdir/examples/data
+settings=(MARROW_IB_TIMEOUT=10 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=8 MARROW_TIMEOUT=15 SHMEM_SYMMETRIC_SIZE=64M)
+
+slurm=no
+if command -v srun > /dev/null && "$HOSTS" slurm; then slurm=yes; fi
+
+# across LAUNCHER NODES TRANSPORT COMMAND...: four PEs.
+across() {
+    local how=$1 nodes=$2 transport=$3
+    local -a line=("$HOSTS" mpirun -n 4 --map-by "ppr:$((4 / $2)):node")
+    shift 3
+    [ "$how" = mpirun ] || line=(srun --mpi=pmix -N "$nodes" --ntasks-per-node=$((4 / nodes)))
+    go 100 "${line[@]}" env "${settings[@]}" "MARROW_TRANSPORT=$transport" "${nic[@]}" "$@"
+}
+good() { # NAME REGEX LAUNCHER NODES TRANSPORT COMMAND...
+    local name=$1 regex=$2 what="$3, $4 hosts, $5"
+    shift 2
+    across "$@"
+    holds "$what: $name" eval '[ "$status" = 0 ] && grep -Eq -- "$regex" "$dir/out"'
+}
+
+launchers=(mpirun)
+[ $slurm = no ] || launchers+=(srun)
+for how in "${launchers[@]}"; do
+    good "puts, gets, signals, atomics" "^worked well" "$how" 4 ibgda "$work" work 0 1000
+    good "puts, gets, signals, atomics" "^worked well" "$how" 2 proxy "$work" work 0 1000
+    good cg "check .*the same" "$how" 2 ibgda "$ex/cg" --check "$data/poisson2d-32.mtx"
+    good cg "check .*the same" "$how" 4 proxy "$ex/cg" --check -x get -b random "$data/random-200.mtx"
+    good isort "sorted and complete" "$how" 4 ibgda "$ex/isort" -k 20000
+    good isort "sorted and complete" "$how" 2 proxy "$ex/isort" -k 20000
+done
+"$HOSTS" wire all loss 5000 # each of two cables: 1 % of the packets
+good "1 % of packets lost: isort" "sorted and complete" mpirun 4 ibgda env MARROW_IB_RETRY=7 "$ex/isort" -k 20000
+good "1 % of packets lost: cg" "check .*the same" mpirun 2 proxy env MARROW_IB_RETRY=7 "$ex/cg" --check "$data/poisson2d-32.mtx"
+"$HOSTS" wire all loss 0
+"$HOSTS" wire h2 delay 2000
+good "2 ms further away: work" "^worked well" mpirun 4 ibgda env MARROW_IB_TIMEOUT=14 "$work" work 0 1000
+"$HOSTS" wire h2 delay 0
+
+# What happens to a host while a job of four runs, one PE a host: `pids' until all have begun.
+all_begun() { [ "$(grep -c ^pid "$dir/out")" = 4 ]; }
+if [ $slurm = yes ]; then
+    # srun goes on when a node is silent: the library alone notices.
+    (within 30 all_begun && sleep 2 && "$HOSTS" freeze h2; sleep 25; "$HOSTS" thaw h2) &
+    across srun 4 ibgda "$work" work 0 60000
+    holds "a host that stalls for good: said, and in time" eval '[ "$status" != 0 ] && [ "$took" -lt 60000 ] &&
+        grep -Eq "PE [0-3].* failed on mlx5_0|gave up .*PE [0-3]" "$dir/err"'
+    wait $!
+fi
+(within 30 all_begun && sleep 2 && "$HOSTS" crash h3) &
+across mpirun 4 proxy "$work" work 0 60000
+holds "a host that dies: the job ends" test "$status" != 0 -a "$status" != 124 -a "$took" -lt 45000
+done_testing
