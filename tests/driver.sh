@@ -35,7 +35,7 @@ build=${top_builddir:-$PWD}
 scale=${MARROW_TEST_SCALE:-1}
 mpirun=${MPIRUN:-no}
 oshrun=${OSHRUN:-$build/src/tools/oshrun}
-nodes_wanted=${MARROW_TEST_NODES:-none}
+nodes_wanted=${MARROW_TEST_NODES:-some}
 nodes_only=${MARROW_TEST_NODES_ONLY:-no}
 : > "$log"
 results=$(mktemp "${TMPDIR:-/tmp}/marrow-test.XXXXXX") || exit 2
@@ -232,7 +232,9 @@ run_nodes() {
         args=*) IFS=, read -ra args <<< "${word#args=}" ;;
         esac
     done
-    vars+=("MARROW_TRANSPORT=$t")
+    # A loaded machine's virtual NIC is slow to answer, and pins all of a heap.
+    vars+=("MARROW_TRANSPORT=$t" MARROW_IB_TIMEOUT=16)
+    case " ${vars[*]}" in *" SHMEM_SYMMETRIC_SIZE="*) ;; *) vars+=(SHMEM_SYMMETRIC_SIZE=64M) ;; esac
     exported=("${vars[@]}" "TAP_TIMEOUT=$((seconds * scale - 2))")
     if ! launch_nodes "$n" "$loss" "$l"; then
         result SKIP "$1: $why"

@@ -80,18 +80,21 @@ static void polling(int me, int n)
 
 static void pointers(int me, int n)
 {
-    long *there = shmem_ptr(initialised, (me + 1) % n);
+    int right = (me + 1) % n;
+    long *there = shmem_ptr(initialised, right);
 
     tap_check(shmem_ptr(initialised, me) == initialised);
-    tap_check(there != NULL);
+    tap_check_eq(there != NULL, shmem_team_translate_pe(SHMEM_TEAM_WORLD, right, SHMEM_TEAM_SHARED) >= 0);
     shmem_barrier_all();
     if (there)
         there[2] = 5000 + me;
+    else
+        shmem_long_p(&initialised[2], 5000 + me, right);
     shmem_barrier_all();
     tap_check_eq(initialised[2], 5000L + (me + n - 1) % n);
-    tap_check(shmem_addr_accessible(initialised, (me + 1) % n));
-    tap_check(!shmem_addr_accessible(&me, (me + 1) % n));
-    tap_point("shmem_ptr gives static data of every PE");
+    tap_check(shmem_addr_accessible(initialised, right));
+    tap_check(!shmem_addr_accessible(&me, right));
+    tap_point("shmem_ptr gives static data of every PE of this node");
 }
 
 int main(void)
