@@ -7,7 +7,7 @@ set -u
 nic=$build/tests/softhca/softhca-run
 work=$build/tests/hosts/net_job
 [ -x "$nic" ] || skip_all "no virtual NIC"
-export MARROW_IB_TIMEOUT=10 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=5 MARROW_TIMEOUT=20
+export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=5 MARROW_TIMEOUT=20
 
 # fails NAME REGEX NIC_OPTIONS COMMAND...: two PEs on two nodes; the line comes from at most one PE of each node.
 fails() {

@@ -10,7 +10,7 @@ set -u
 on_hosts 4 "$0"
 . "$top_srcdir/tests/launch/lib.sh"
 work=$build/tests/hosts/net_job ex=$build/examples data=$top_srcdir/examples/data
-settings=(MARROW_IB_TIMEOUT=10 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=8 MARROW_TIMEOUT=15 SHMEM_SYMMETRIC_SIZE=64M)
+settings=(MARROW_IB_TIMEOUT=16 SHMEM_SYMMETRIC_SIZE=64M) # the NIC of a loaded machine is slow to answer
 
 slurm=no
 if command -v srun > /dev/null && "$HOSTS" slurm; then slurm=yes; fi
@@ -30,24 +30,23 @@ good() { # NAME REGEX LAUNCHER NODES TRANSPORT COMMAND...
     holds "$what: $name" eval '[ "$status" = 0 ] && grep -Eq -- "$regex" "$dir/out"'
 }
 
-launchers=(mpirun)
-[ $slurm = no ] || launchers+=(srun)
-for how in "${launchers[@]}"; do
-    good "puts, gets, signals, atomics" "^worked well" "$how" 4 ibgda "$work" work 0 1000
-    good "puts, gets, signals, atomics" "^worked well" "$how" 2 proxy "$work" work 0 1000
-    good cg "check .*the same" "$how" 2 ibgda "$ex/cg" --check "$data/poisson2d-32.mtx"
-    good cg "check .*the same" "$how" 4 proxy "$ex/cg" --check -x get -b random "$data/random-200.mtx"
-    good isort "sorted and complete" "$how" 4 ibgda "$ex/isort" -k 20000
-    good isort "sorted and complete" "$how" 2 proxy "$ex/isort" -k 20000
-done
+good "puts, gets, signals, atomics" "^worked well" mpirun 4 ibgda "$work" work 0 1000
+good cg "check .*the same" mpirun 2 ibgda "$ex/cg" --check "$data/poisson2d-32.mtx"
+good isort "sorted and complete" mpirun 4 proxy "$ex/isort" -k 20000
+if [ $slurm = yes ]; then
+    good "puts, gets, signals, atomics" "^worked well" srun 2 proxy "$work" work 0 1000
+    good cg "check .*the same" srun 4 proxy "$ex/cg" --check -x get -b random "$data/random-200.mtx"
+    good isort "sorted and complete" srun 2 ibgda "$ex/isort" -k 20000
+fi
 "$HOSTS" wire all loss 5000 # each of two cables: 1 % of the packets
-good "1 % of packets lost: isort" "sorted and complete" mpirun 4 ibgda env MARROW_IB_RETRY=7 "$ex/isort" -k 20000
-good "1 % of packets lost: cg" "check .*the same" mpirun 2 proxy env MARROW_IB_RETRY=7 "$ex/cg" --check "$data/poisson2d-32.mtx"
+good "1 % of packets lost: isort" "sorted and complete" mpirun 4 ibgda "$ex/isort" -k 20000
+good "1 % of packets lost: cg" "check .*the same" mpirun 2 proxy "$ex/cg" --check "$data/poisson2d-32.mtx"
 "$HOSTS" wire all loss 0
 "$HOSTS" wire h2 delay 2000
-good "2 ms further away: work" "^worked well" mpirun 4 ibgda env MARROW_IB_TIMEOUT=14 "$work" work 0 1000
+good "2 ms further away: work" "^worked well" mpirun 4 ibgda "$work" work 0 1000
 "$HOSTS" wire h2 delay 0
 
+settings=(MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=8 MARROW_TIMEOUT=15 SHMEM_SYMMETRIC_SIZE=64M)
 # What happens to a host while a job of four runs, one PE a host: `pids' until all have begun.
 all_begun() { [ "$(grep -c ^pid "$dir/out")" = 4 ]; }
 if [ $slurm = yes ]; then
