@@ -35,7 +35,7 @@ build=${top_builddir:-$PWD}
 scale=${MARROW_TEST_SCALE:-1}
 mpirun=${MPIRUN:-no}
 oshrun=${OSHRUN:-$build/src/tools/oshrun}
-nodes_wanted=${MARROW_TEST_NODES:-some}
+nodes_wanted=${MARROW_TEST_NODES:-none}
 nodes_only=${MARROW_TEST_NODES_ONLY:-no}
 : > "$log"
 results=$(mktemp "${TMPDIR:-/tmp}/marrow-test.XXXXXX") || exit 2
