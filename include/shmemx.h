@@ -22,6 +22,9 @@ struct CUfunc_st;
 struct shmemi_dev_module;
 
 #include <shmem/apix.h>
+#if defined(__CUDACC__) && !defined(SHMEM_HOST_ONLY)
+#include <shmem/device/launch.h>
+#endif
 #endif
 
 #endif
