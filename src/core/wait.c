@@ -264,9 +264,12 @@ void shmemi_wait_slow(struct shmemi_waiter *w)
     }
     if (!w->sleeping) {
         sched_yield();
-        /* Also by count: on a crowded CPU a millisecond may be but a few turns, and each sleep costs a wake-up. */
-        if (++w->yields >= YIELDS && w->yields % 4 == 0 && now_ns() > w->nap_from_ns)
-            w->sleeping = true;
+        /*
+         * Also by count: on a crowded CPU a millisecond may be but a few turns, and each sleep costs a wake-up.  Not
+         * where NICs bring the news: nobody wakes, and who yields gets the CPU later than who has slept.
+         */
+        if ((++w->yields >= YIELDS && w->yields % 4 == 0) || shmemi_net.up)
+            w->sleeping = now_ns() > w->nap_from_ns;
     } else if (!w->announced) {
         announce(w);
     } else {
