@@ -55,7 +55,7 @@ SHMEMI_COLD void shmemi_elsewhere(const char *call, const void *addr, size_t len
  * store.  False where load and store do not lead there: then it is device memory (devmem_rma.h), or a NIC may (net.h).
  * Ends the job on bad arguments.
  */
-SHMEMI_INLINE bool shmemi_reach_in(const struct shmemi_peer *peers, const void *addr, size_t len, int pe,
+SHMEMI_INLINE bool shmemi_reach_in(struct shmemi_peer *const *peers, const void *addr, size_t len, int pe,
                                    const char *call, void **out)
 {
     uintptr_t off = (uintptr_t)addr - shmemi.heap_base;
@@ -67,14 +67,14 @@ SHMEMI_INLINE bool shmemi_reach_in(const struct shmemi_peer *peers, const void *
             shmemi_bad_range(call, addr, len, pe);
         if (shmemi_unlikely(shmemi.check_blocks))
             shmemi_check_block(call, addr, len, pe);
-        base = peers[pe].heap;
+        base = (*peers)[pe].heap;
     } else {
         off = (uintptr_t)addr - shmemi.data_base;
         if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off)) {
             shmemi_elsewhere(call, addr, len, pe);
             return false;
         }
-        base = peers[pe].data;
+        base = (*peers)[pe].data;
     }
     if (shmemi_unlikely(base == 0))
         return false;
@@ -84,13 +84,13 @@ SHMEMI_INLINE bool shmemi_reach_in(const struct shmemi_peer *peers, const void *
 
 SHMEMI_INLINE bool shmemi_reach(const void *addr, size_t len, int pe, const char *call, void **out)
 {
-    return shmemi_reach_in(shmemi.peers, addr, len, pe, call, out);
+    return shmemi_reach_in(&shmemi.peers, addr, len, pe, call, out);
 }
 
 /* For atomics: false for every PE in a job where the NICs do them all. */
 SHMEMI_INLINE bool shmemi_reach_amo(const void *addr, size_t len, int pe, const char *call, void **out)
 {
-    return shmemi_reach_in(shmemi.amo_peers, addr, len, pe, call, out);
+    return shmemi_reach_in(&shmemi.amo_peers, addr, len, pe, call, out);
 }
 
 /* For who has made sure that load and store lead there. */

@@ -107,6 +107,32 @@ void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
     get(ctx, dest, source, len, pe, true, call);
 }
 
+void shmemi_p_far(shmem_ctx_t ctx, void *dest, uint64_t bits, size_t size, int world, const char *call)
+{
+    if (!shmemi_devmem_p(dest, &bits, size, world, call))
+        shmemi_net_p(ctx, dest, &bits, size, world, call);
+}
+
+uint64_t shmemi_g_far(shmem_ctx_t ctx, const void *source, size_t size, int world, const char *call)
+{
+    uint64_t bits = 0;
+
+    shmemi_get_far(ctx, &bits, source, size, world, call);
+    return bits;
+}
+
+void shmemi_put_far(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int world, const char *call)
+{
+    if (!shmemi_devmem_p(dest, value, size, world, call))
+        shmemi_net_put(ctx, dest, value, size, world, false, call);
+}
+
+void shmemi_get_far(shmem_ctx_t ctx, void *value_out, const void *source, size_t size, int world, const char *call)
+{
+    if (!shmemi_devmem_g(value_out, source, size, world, call))
+        shmemi_net_get(ctx, value_out, source, size, world, false, call);
+}
+
 /* Bytes from the first to the last element of `n` blocks of `block` bytes every `stride` bytes. */
 static size_t span(const char *call, size_t n, size_t stride, size_t block)
 {
@@ -259,22 +285,35 @@ void shmemi_put_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size
     put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, pe, true, call);
 }
 
+/* Stores are not all that there is to order: device memory, and atomics that the NIC does on this PE's own node. */
+SHMEMI_COLD static void far_fence(shmem_ctx_t ctx, const char *call)
+{
+    if (shmemi.gpu_up)
+        shmemi_devmem_quiet(call);
+    SHMEMI_FENCE_ACQREL();
+    if (shmemi_net.nic_atomics)
+        shmemi_net_fence(ctx, call);
+}
+
 void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     if (ctx != SHMEM_CTX_DEFAULT)
         shmemi_ctx_check(ctx, call);
     else
         shmemi_check_init(call);
-    if (shmemi_unlikely(shmemi.gpu_up))
-        shmemi_devmem_quiet(call);
+    if (shmemi_unlikely(shmemi.gpu_up || shmemi_net.up)) {
+        far_fence(ctx, call);
+        return;
+    }
     SHMEMI_FENCE_ACQREL();
-    if (shmemi_unlikely(shmemi_net.nic_atomics))
-        shmemi_net_fence(ctx, call); /* what the NIC does for this PE on its own node, before stores there */
 }
 
 SHMEMI_COLD static void far_quiet(shmem_ctx_t ctx, const char *call)
 {
-    shmemi_net_quiet(ctx, call);
+    if (shmemi.gpu_up)
+        shmemi_devmem_quiet(call);
+    if (shmemi_net.up)
+        shmemi_net_quiet(ctx, call);
     SHMEMI_FENCE_SC();
 }
 
@@ -284,9 +323,7 @@ void shmemi_quiet(shmem_ctx_t ctx, const char *call)
         shmemi_ctx_check(ctx, call);
     else
         shmemi_check_init(call);
-    if (shmemi_unlikely(shmemi.gpu_up))
-        shmemi_devmem_quiet(call);
-    if (shmemi_unlikely(shmemi_net.up)) {
+    if (shmemi_unlikely(shmemi.gpu_up || shmemi_net.up)) {
         far_quiet(ctx, call);
         return;
     }

@@ -69,7 +69,15 @@ SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
         shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
 }
 
-#define SHMEMI_ELEM_MAX 32 /* long double _Complex */
+/*
+ * Of one element, where load and store do not lead: to another node, or to device memory.  Words go by value, so that they
+ * stay in registers on the other way.
+ */
+SHMEMI_COLD void shmemi_p_far(shmem_ctx_t ctx, void *dest, uint64_t bits, size_t size, int world, const char *call);
+SHMEMI_COLD uint64_t shmemi_g_far(shmem_ctx_t ctx, const void *source, size_t size, int world, const char *call);
+SHMEMI_COLD void shmemi_put_far(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int world, const char *call);
+SHMEMI_COLD void shmemi_get_far(shmem_ctx_t ctx, void *value_out, const void *source, size_t size, int world,
+                                const char *call);
 
 /* One element of 1, 2, 4 or 8 bytes is one store that cannot tear; larger ones are copied. */
 SHMEMI_INLINE void shmemi_store_elem(void *to, const void *from, size_t size)
@@ -89,11 +97,14 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     void *there;
 
     if (shmemi_unlikely(!shmemi_reach(dest, size, world, call, &there))) {
-        unsigned char copy[SHMEMI_ELEM_MAX]; /* so that nobody takes the value's address on the other way */
+        uint64_t bits = 0;
 
-        memcpy(copy, value, size);
-        if (!shmemi_devmem_p(dest, copy, size, world, call))
-            shmemi_net_p(ctx, dest, copy, size, world, call);
+        if (size <= sizeof bits) {
+            memcpy(&bits, value, size);
+            shmemi_p_far(ctx, dest, bits, size, world, call);
+        } else {
+            shmemi_put_far(ctx, dest, value, size, world, call);
+        }
         return;
     }
     shmemi_store_elem(there, value, size);
@@ -106,11 +117,14 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value_out, const void *source
     void *there;
 
     if (shmemi_unlikely(!shmemi_reach(source, size, world, call, &there))) {
-        unsigned char copy[SHMEMI_ELEM_MAX];
+        uint64_t bits;
 
-        if (!shmemi_devmem_g(copy, source, size, world, call))
-            shmemi_net_get(ctx, copy, source, size, world, false, call);
-        memcpy(value_out, copy, size);
+        if (size <= sizeof bits) {
+            bits = shmemi_g_far(ctx, source, size, world, call);
+            memcpy(value_out, &bits, size);
+        } else {
+            shmemi_get_far(ctx, value_out, source, size, world, call);
+        }
         return;
     }
     shmemi_store_elem(value_out, there, size);
