@@ -12,7 +12,7 @@ static void far(shmem_ctx_t ctx, unsigned want, void *dest, uint64_t operand, ui
     const void *operand_at = op == SHMEMI_AMO_FETCH ? NULL : &operand, *cond_at = op == SHMEMI_AMO_CSWAP ? &cond : NULL;
 
     shmemi_check_aligned(dest, size, call);
-    if (!shmemi_devmem_amo(op, dest, operand_at, cond_at, old_out, size, world, call))
+    if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_amo(op, dest, operand_at, cond_at, old_out, size, world, call))
         shmemi_net_amo(ctx, op, dest, operand_at, cond_at, old_out, size, world, nbi, call);
 }
 

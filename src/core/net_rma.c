@@ -94,31 +94,50 @@ static uint64_t put_one(struct shmemi_net_queue *q, uint64_t raddr, const void *
     return 0;
 }
 
-void shmemi_net_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
+/* Eight bytes, by the shortest way that there is. */
+SHMEMI_INLINE void put_word(struct shmemi_net_queue *q, uint64_t raddr, const void *source, int flags, const char *call)
 {
-    struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, dest, pe, call);
-    uint64_t raddr = shmemi_net_raddr(q, dest, call), ticket;
+    uint64_t v;
 
-    ticket = put_one(q, raddr, source, len, nbi, nbi ? shmemi_net_defer(q, len) : 0, call);
-    if (ticket)
-        shmemi_net_wait(q, ticket, call);
+    memcpy(&v, source, sizeof v);
+    if (shmemi_unlikely(q->mode != SHMEMI_NET_PRIVATE)) {
+        shmemi_net_post_inline(q, raddr, &v, sizeof v, flags, call);
+        return;
+    }
+    if (shmemi_unlikely(shmemi_sq_write_value(&q->nic.sq, SHMEMI_SQ_PRIVATE, raddr, q->rkey_be, v, sizeof v, flags) ==
+                        SHMEMI_SQ_FAILED))
+        shmemi_net_failed(q, call);
+    if (!(flags & SHMEMI_SQ_DEFER))
+        q->n_deferred = 0;
+    shmemi_net_mark(q);
 }
 
 void shmemi_net_p(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int pe, const char *call)
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, dest, pe, call);
-    uint64_t raddr = shmemi_net_raddr(q, dest, call), v;
+    uint64_t raddr = shmemi_net_raddr(q, dest, call);
 
-    if (shmemi_likely(size == sizeof v && q->mode == SHMEMI_NET_PRIVATE)) { /* the shortest way that there is */
-        memcpy(&v, value, sizeof v);
-        if (shmemi_unlikely(shmemi_sq_write_value(&q->nic.sq, SHMEMI_SQ_PRIVATE, raddr, q->rkey_be, v, sizeof v, 0) ==
-                            SHMEMI_SQ_FAILED))
-            shmemi_net_failed(q, call);
-        q->n_deferred = 0;
-        shmemi_net_mark(q);
-    } else {
+    if (shmemi_likely(size == 8))
+        put_word(q, raddr, value, 0, call);
+    else
         shmemi_net_post_inline(q, raddr, value, (uint32_t)size, 0, call);
+}
+
+void shmemi_net_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
+{
+    struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, dest, pe, call);
+    uint64_t raddr = shmemi_net_raddr(q, dest, call), ticket;
+
+    if (len == 8) {
+        if (nbi)
+            put_word(q, raddr, source, shmemi_net_defer(q, len), call);
+        else
+            put_word(q, raddr, source, 0, call);
+        return;
     }
+    ticket = put_one(q, raddr, source, len, nbi, nbi ? shmemi_net_defer(q, len) : 0, call);
+    if (ticket)
+        shmemi_net_wait(q, ticket, call);
 }
 
 void shmemi_net_put_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void *source, size_t sst, size_t n,
@@ -238,7 +257,7 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size
         ticket = put_one(q, shmemi_net_raddr(q, dest, call), source, len, nbi, SHMEMI_SQ_DEFER, call);
     raddr = shmemi_net_raddr(q, sig_addr, call);
     if (sig_op == SHMEM_SIGNAL_SET)
-        shmemi_net_post_inline(q, raddr, &signal, sizeof signal, 0, call);
+        put_word(q, raddr, &signal, 0, call);
     else
         shmemi_net_post_atomic(q, raddr, signal, NULL, shmemi_landing_scrap(), shmemi_landing_key(), 0, call);
     if (ticket)
@@ -269,7 +288,7 @@ void shmemi_net_block_write(int pe, const void *mine, const void *src, size_t le
     else if (len)
         put_copied(q, block_raddr(pe, mine, call), src, len, epoch_at ? SHMEMI_SQ_DEFER : 0, call);
     if (epoch_at)
-        shmemi_net_post_inline(q, block_raddr(pe, epoch_at, call), &epoch, sizeof epoch, 0, call);
+        put_word(q, block_raddr(pe, epoch_at, call), &epoch, 0, call);
 }
 
 void shmemi_net_block_read(int pe, const void *mine, void *dst, size_t len, const char *call)

@@ -109,7 +109,7 @@ void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
 
 void shmemi_p_far(shmem_ctx_t ctx, void *dest, uint64_t bits, size_t size, int world, const char *call)
 {
-    if (!shmemi_devmem_p(dest, &bits, size, world, call))
+    if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_p(dest, &bits, size, world, call))
         shmemi_net_p(ctx, dest, &bits, size, world, call);
 }
 
@@ -123,13 +123,13 @@ uint64_t shmemi_g_far(shmem_ctx_t ctx, const void *source, size_t size, int worl
 
 void shmemi_put_far(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int world, const char *call)
 {
-    if (!shmemi_devmem_p(dest, value, size, world, call))
+    if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_p(dest, value, size, world, call))
         shmemi_net_put(ctx, dest, value, size, world, false, call);
 }
 
 void shmemi_get_far(shmem_ctx_t ctx, void *value_out, const void *source, size_t size, int world, const char *call)
 {
-    if (!shmemi_devmem_g(value_out, source, size, world, call))
+    if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_g(value_out, source, size, world, call))
         shmemi_net_get(ctx, value_out, source, size, world, false, call);
 }
 
