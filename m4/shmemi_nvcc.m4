@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shmemi_nvcc.m4 - CUDA's compiler, for the kernels inside the library, the device tests and the CUDA examples.
 #
-# NVCC, NVCC_GENCODE (machine code of every GPU from sm_75 on that this nvcc knows, and PTX for later ones), NVCC_ARCH (one
+# NVCC, NVCC_GENCODE (machine code of each family of GPUs, and PTX for the others), NVCC_ARCH (one
 # GPU's, for what is only compiled here), HAVE_NVCC.  A library that is built without it runs with GPUs all the same, but has
 # no calls on streams.
 AC_DEFUN([SHMEMI_NVCC], [
@@ -29,7 +29,7 @@ _TRY
     AS_IF([(cd conftest.nvcc && "$NVCC" $NVCC_ARCH -c try.cu -o try.o) >&AS_MESSAGE_LOG_FD 2>&1], [
         AC_MSG_RESULT([yes])
         AS_IF([test -z "$NVCC_GENCODE"], [
-            for shmemi_sm in 75 80 86 89 90 100 103 110 120 121; do
+            for shmemi_sm in 80 90 100 120; do
                 AS_IF(["$NVCC" --list-gpu-code 2>/dev/null | grep "^sm_$shmemi_sm@S|@" >/dev/null],
                     [NVCC_GENCODE="$NVCC_GENCODE -gencode arch=compute_$shmemi_sm,code=sm_$shmemi_sm"])
             done

@@ -79,7 +79,7 @@ static size_t control_bytes(void)
     return shmemi_round_up(SHMEMI_TEAMS_MAX * slot_bytes(), SHMEMI_GPU_GRANULE);
 }
 
-static struct shmemi_dev_team team_entry(const struct shmemi_team *t)
+struct shmemi_dev_team shmemi_devmem_team_entry(const struct shmemi_team *t)
 {
     return (struct shmemi_dev_team){
         .generation = t->slot < SHMEMI_TEAMS_PREDEFINED ? 0 : t->generation,
@@ -236,7 +236,7 @@ static int import_slot(const struct shmemi_team *t)
 
 void shmemi_devmem_team_up(struct shmemi_team *t, const char *call)
 {
-    struct shmemi_dev_team entry = team_entry(t);
+    struct shmemi_dev_team entry = shmemi_devmem_team_entry(t);
     int rc;
 
     if (!shmemi.gpu_up)
@@ -281,7 +281,7 @@ static int teams_write(void)
 
         if (!t)
             continue;
-        entry = team_entry(t);
+        entry = shmemi_devmem_team_entry(t);
         rc = import_slot(t);
         if (!rc)
             rc = write_team(slot, &entry);

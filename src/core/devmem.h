@@ -15,6 +15,7 @@
 #ifndef SHMEMI_DEVMEM_H
 #define SHMEMI_DEVMEM_H
 
+#include "shmem/device/state.h"
 #include "team.h"
 
 /* Does this process want CUDA from the start? */
@@ -36,11 +37,12 @@ bool shmemi_devmem_agree(bool good, int *bad_pe_out, const char *call);
 /* A new team's memory: collective over its members.  Does nothing while CUDA is down. */
 void shmemi_devmem_team_up(struct shmemi_team *t, const char *call);
 void shmemi_devmem_team_gone(int slot);
+/* What kernels know of a team. */
+struct shmemi_dev_team shmemi_devmem_team_entry(const struct shmemi_team *t);
 /* A context is made or, with generation 0, gone. */
 void shmemi_devmem_ctx(int slot, uint32_t generation, int start, int stride, int n_pes, long options);
 
 /* The watch over what kernels report (devmem_watch.c): starts it; after how many ns a kernel's wait is to be reported. */
-struct shmemi_dev_report;
 void shmemi_devmem_watch(struct shmemi_dev_report *report);
 uint64_t shmemi_devmem_watch_after(void);
 

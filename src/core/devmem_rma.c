@@ -54,7 +54,7 @@ static void *device_address(const void *addr, size_t len, int pe, const char *ca
 }
 
 /* The same, or the host's address of it. */
-static void *any_address(const void *addr, size_t len, int pe, const char *call)
+void *shmemi_devmem_address(const void *addr, size_t len, int pe, const char *call)
 {
     void *p = device_address(addr, len, pe, call);
 
@@ -73,7 +73,7 @@ bool shmemi_devmem_put(void *dest, const void *source, size_t len, int pe, bool 
 
     if (len == 0 || (!shmemi_in_device_heap(dest) && !on_device(source)))
         return false;
-    to = any_address(dest, len, pe, call);
+    to = shmemi_devmem_address(dest, len, pe, call);
     copied(shmemi_gpu_copy(to, source, len, wait), dest, source, len, pe, call);
     shmemi_wake_peer(shmemi.peers[pe].ctl);
     return true;
@@ -83,7 +83,7 @@ bool shmemi_devmem_get(void *dest, const void *source, size_t len, int pe, bool 
 {
     if (len == 0 || (!shmemi_in_device_heap(source) && !on_device(dest)))
         return false;
-    copied(shmemi_gpu_copy(dest, any_address(source, len, pe, call), len, wait), source, dest, len, pe, call);
+    copied(shmemi_gpu_copy(dest, shmemi_devmem_address(source, len, pe, call), len, wait), source, dest, len, pe, call);
     return true;
 }
 
@@ -95,10 +95,10 @@ bool shmemi_devmem_strided(bool put, void *dest, const void *source, size_t dst,
     if (!shmemi_in_device_heap(symmetric) && !on_device(put ? source : dest))
         return false;
     if (put)
-        dest = any_address(dest, span, pe, call);
+        dest = shmemi_devmem_address(dest, span, pe, call);
     else
-        source = any_address(source, span, pe, call);
-    copied(shmemi_gpu_copy2d(dest, dst, source, sst, block, n), symmetric, put ? source : dest, n * block, pe, call);
+        source = shmemi_devmem_address(source, span, pe, call);
+    copied(shmemi_gpu_copy2d(dest, dst, source, sst, block, n, NULL), symmetric, put ? source : dest, n * block, pe, call);
     if (put)
         shmemi_wake_peer(shmemi.peers[pe].ctl);
     return true;
@@ -115,7 +115,7 @@ bool shmemi_devmem_put_signal(void *dest, const void *source, size_t len, uint64
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
     if (device_data)
-        copied(shmemi_gpu_copy(any_address(dest, len, pe, call), source, len, true), dest, source, len, pe, call);
+        copied(shmemi_gpu_copy(shmemi_devmem_address(dest, len, pe, call), source, len, true), dest, source, len, pe, call);
     else if (len)
         memmove(shmemi_remote(dest, len, pe, call), source, len);
     shmemi_amo(SHMEM_CTX_DEFAULT, sig_op == SHMEM_SIGNAL_SET ? SHMEMI_AMO_SET : SHMEMI_AMO_ADD, sig_addr, &signal, NULL, NULL,

@@ -10,6 +10,9 @@
 
 #include "devmem.h"
 
+/* Where the bytes lie here, for the GPU: in the device heap or in host memory. */
+void *shmemi_devmem_address(const void *addr, size_t len, int pe, const char *call);
+
 /* wait: returns when it is complete; else at the next quiet or fence. */
 bool shmemi_devmem_put(void *dest, const void *source, size_t len, int pe, bool wait, const char *call);
 bool shmemi_devmem_get(void *dest, const void *source, size_t len, int pe, bool wait, const char *call);

@@ -102,6 +102,17 @@ void shmemi_gpu_copy_close(void)
     values.next = 0;
 }
 
+int shmemi_gpu_stream_wait(void *stream)
+{
+    int rc;
+
+    if (!shmemi_gpu_enter())
+        return -EIO;
+    rc = shmemi_cu.stream_sync(stream);
+    shmemi_gpu_leave();
+    return shmemi_gpu_check(rc, "a stream fails");
+}
+
 int shmemi_gpu_copy_on(void *to, const void *from, size_t len, void *stream)
 {
     int rc;
@@ -113,7 +124,8 @@ int shmemi_gpu_copy_on(void *to, const void *from, size_t len, void *stream)
     return shmemi_gpu_check(rc, "a copy on a stream fails");
 }
 
-int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
+int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                      void *stream)
 {
     struct shmemi_cu_copy2d c = { .src_type = SHMEMI_CU_MEMORY_UNIFIED, .src_device = (uintptr_t)from, .src_pitch = from_pitch,
                                   .dst_type = SHMEMI_CU_MEMORY_UNIFIED, .dst_device = (uintptr_t)to, .dst_pitch = to_pitch,
@@ -134,7 +146,7 @@ int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_p
         c.dst_type = SHMEMI_CU_MEMORY_HOST;
         c.dst_host = to;
     }
-    rc = finish(shmemi_cu.copy2d_async(&c, shmemi_gpu.stream), true);
+    rc = stream ? shmemi_cu.copy2d_async(&c, stream) : finish(shmemi_cu.copy2d_async(&c, shmemi_gpu.stream), true);
     shmemi_gpu_leave();
     return shmemi_gpu_check(rc, "a strided copy fails");
 }

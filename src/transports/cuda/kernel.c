@@ -149,6 +149,42 @@ int shmemi_kernel_amo(int op, void *word, uint64_t value, uint64_t cond, uint64_
     return rc;
 }
 
+int shmemi_kernel_most_blocks(void *function, unsigned threads, size_t shared, int *blocks_out)
+{
+    int each = 0, rc = SHMEMI_CU_INVALID_VALUE;
+
+    if (threads && shmemi_gpu_enter()) {
+        rc = shmemi_cu.occupancy(&each, function, (int)threads, shared);
+        shmemi_gpu_leave();
+    }
+    *blocks_out = each * shmemi_gpu.sms;
+    return shmemi_gpu_check(rc, "cannot learn how many blocks of the kernel fit");
+}
+
+int shmemi_kernel_launch_together(void *function, const unsigned grid[3], const unsigned block[3], void **args, size_t shared,
+                                  void *stream)
+{
+    uint64_t want = (uint64_t)grid[0] * grid[1] * grid[2];
+    int most, rc = shmemi_kernel_most_blocks(function, block[0] * block[1] * block[2], shared, &most);
+
+    if (rc)
+        return rc;
+    if (want > (uint64_t)most) {
+        snprintf(it.why, sizeof it.why, "%llu blocks of %u threads do not run at once on this GPU: at most %d do",
+                 (unsigned long long)want, block[0] * block[1] * block[2], most);
+        return -E2BIG;
+    }
+    if (!shmemi_gpu_enter())
+        return -EIO;
+    rc = shmemi_cu.launch_cooperative(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], (unsigned)shared,
+                                      stream, args);
+    shmemi_gpu_leave();
+    if (rc == SHMEMI_CU_OK)
+        return 0;
+    snprintf(it.why, sizeof it.why, "the kernel cannot be launched: %s", shmemi_cu_error(rc));
+    return -EIO;
+}
+
 void shmemi_kernels_unload(void)
 {
     if (it.result_word)

@@ -21,6 +21,11 @@ int shmemi_kernel_amo(int op, void *word, uint64_t value, uint64_t cond, uint64_
 /* Launches kernel `which` on the stream, which may be under capture. */
 int shmemi_kernel_launch(enum shmemi_kernel which, const struct shmemi_kernel_args *args, unsigned blocks, unsigned threads,
                          void *stream);
+/* A kernel of the program whose blocks wait for each other, here and on other PEs: refused unless all run at once. */
+int shmemi_kernel_launch_together(void *function, const unsigned grid[3], const unsigned block[3], void **args, size_t shared,
+                                  void *stream);
+/* Most blocks of it that run at once. */
+int shmemi_kernel_most_blocks(void *function, unsigned threads, size_t shared, int *blocks_out);
 void shmemi_kernels_unload(void);
 
 #endif

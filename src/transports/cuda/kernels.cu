@@ -4,13 +4,15 @@
 
 #ifdef SHMEMI_DEVICE_CODE
 #define KERNEL(name)                                                               \
-    extern "C" __global__ void shmemi_k_##name(struct shmemi_kernel_args args)     \
+    extern "C" __global__ void __launch_bounds__(SHMEMI_KERNEL_THREADS)            \
+    shmemi_k_##name(const __grid_constant__ struct shmemi_kernel_args args)        \
     {                                                                              \
         shmemi_k_##name##_body(&args);                                             \
     }
 #else
 #define KERNEL(name)                                                               \
-    extern "C" __global__ void shmemi_k_##name(struct shmemi_kernel_args)          \
+    extern "C" __global__ void __launch_bounds__(SHMEMI_KERNEL_THREADS)            \
+    shmemi_k_##name(const __grid_constant__ struct shmemi_kernel_args)             \
     {                                                                              \
     }
 #endif
