@@ -71,18 +71,18 @@ static inline void *gpu_copy(const void *from, size_t bytes)
  */
 static inline void gpu_run_together(const char *name, const void *kernel, int blocks, int threads, void *arg)
 {
-    int device, each = 0, processors = 0;
     void *args[] = { arg };
+    int most = 0;
 
-    GPU(cudaGetDevice(&device));
-    GPU(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    GPU(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0));
-    if (blocks > each * processors) {
+    if (shmemx_collective_launch_query_gridsize(kernel, dim3((unsigned)threads), args, 0, &most) || blocks > most) {
         fprintf(stderr, "%s: PE %d: %d blocks do not fit on the GPU at once, %d do: see --blocks\n", name, shmem_my_pe(),
-                blocks, each * processors);
+                blocks, most);
         shmem_global_exit(1);
     }
-    GPU(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks), dim3((unsigned)threads), args, 0, 0));
+    if (shmemx_collective_launch(kernel, dim3((unsigned)blocks), dim3((unsigned)threads), args, 0, 0)) {
+        fprintf(stderr, "%s: PE %d: the kernel could not be launched\n", name, shmem_my_pe());
+        shmem_global_exit(1);
+    }
     GPU(cudaDeviceSynchronize());
 }
 
