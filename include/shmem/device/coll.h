@@ -84,7 +84,7 @@ SHMEMI_DEV_LARGE void shmemi_op_meet(struct shmemi_op *o, enum shmemi_sync_kind 
 
     shmemi_group_sync(o->scope);
     if (o->rank < servers)
-        shmemi_sync_meet(&o->t, 0, o->epoch, kind, o->rank, servers, o->call);
+        shmemi_sync_meet(o->scope, &o->t, 0, o->epoch, kind, o->rank, servers, o->call);
     shmemi_group_sync(o->scope);
     shmemi_op_met(o);
 }
@@ -180,15 +180,32 @@ SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint
     }
 }
 
+/* Meets the others, with a fence, and copies the own block: by the threads that do not serve members, if there are any. */
+SHMEMI_DEV void shmemi_exchange_meet(struct shmemi_op *o, char *own_dest, const char *own_source, uint64_t len)
+{
+    uint32_t servers = shmemi_sync_servers(o->scope), spare = o->size - servers;
+
+    shmemi_group_sync(o->scope);
+    if (o->rank < servers)
+        shmemi_sync_meet(o->scope, &o->t, 0, o->epoch, SHMEMI_SYNC_FENCED, o->rank, servers, o->call);
+    if (!spare || o->rank >= servers)
+        shmemi_copy(own_dest, own_source, len, spare ? o->rank - servers : o->rank, spare ? spare : o->size);
+    shmemi_group_sync(o->scope);
+    shmemi_op_met(o);
+}
+
 /* ---- alltoall and fcollect: block `member * send_step` of source to block `me` of dest there ---- */
 
 SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *source, uint64_t send_step, uint64_t len)
 {
-    shmemi_copy(dest + o->me * len, source + o->me * send_step, len, o->rank, o->size);
+    char *own_dest = dest + o->me * len;
+    const char *own_source = source + o->me * send_step;
+
     if (len == 0) {
         shmemi_op_meet(o, SHMEMI_SYNC_RELAXED);
     } else if (len <= shmemi_sync_message(o->n)) {
         shmemi_lines_send(o, source, send_step, len);
+        shmemi_copy(own_dest, own_source, len, o->rank, o->size);
         shmemi_lines_receive(o, dest, len, len);
         shmemi_op_met(o);
     } else {
@@ -199,7 +216,7 @@ SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *sou
             shmemi_copy(shmemi_dev_remote(dest + o->me * len, len, shmemi_op_world(o, to), o->call),
                         source + to * send_step, len, o->rank, o->size);
         }
-        shmemi_op_meet(o, SHMEMI_SYNC_FENCED);
+        shmemi_exchange_meet(o, own_dest, own_source, len);
     }
 }
 

@@ -204,16 +204,16 @@ SHMEMI_DEV char *shmemi_place_at(struct shmemi_place p, int world)
 }
 
 /*
- * Vectors of all members at one place: four members' loads are in flight.  A thread's own loads are few, as kernels of 1024
- * threads leave it no registers for more; there are many threads.
+ * Vectors of all members at one place, four members' loads under way, from vector `first` on.
  */
 SHMEMI_DEV void shmemi_reduce_vectors(enum shmemi_red_kind kind, enum shmemi_red_op op, const struct shmemi_dev_team *t,
-                                      char *dest, struct shmemi_place from, uint64_t n, uint32_t rank, uint32_t size)
+                                      char *dest, struct shmemi_place from, uint64_t first, uint64_t n, uint32_t rank,
+                                      uint32_t size)
 {
     struct shmemi_v16 v[4], acc = { 0, 0 };
 
     SHMEMI_ROLLED
-    for (uint64_t i = rank; i < n; i += size) {
+    for (uint64_t i = first + rank; i < n; i += size) {
         SHMEMI_ROLLED
         for (int m0 = 0; m0 < t->n_pes; m0 += 4) {
             SHMEMI_UNROLL
@@ -227,6 +227,51 @@ SHMEMI_DEV void shmemi_reduce_vectors(enum shmemi_red_kind kind, enum shmemi_red
         }
         shmemi_st16(dest + i * 16, acc);
     }
+}
+
+#define SHMEMI_RED_FLIGHT 8 /* vectors of a thread under way: kernels of 1024 threads leave it 64 registers */
+
+/*
+ * A team of `many` members (2 or 4, a constant) by whole warps: in a turn each thread loads SHMEMI_RED_FLIGHT vectors before it combines
+ * the first, as one SM draws its share of NVLink only with some 48 KiB under way.  A warp takes its vectors in a row, so
+ * that the addresses of a thread are one for each member and constants.  Gives the number of vectors done.
+ */
+SHMEMI_DEV uint64_t shmemi_reduce_turns(enum shmemi_red_kind kind, enum shmemi_red_op op, int many,
+                                        const struct shmemi_dev_team *t, char *dest, struct shmemi_place from, uint64_t n,
+                                        uint32_t rank, uint32_t size)
+{
+    const int depth = SHMEMI_RED_FLIGHT / many;
+    uint32_t turn = size * (uint32_t)depth, at = ((rank & ~31u) * (uint32_t)depth + (rank & 31)) * 16;
+    const char *base[4];
+    uint64_t left = n;
+
+    SHMEMI_UNROLL
+    for (int j = 0; j < many; j++) {
+        base[j] = shmemi_place_at(from, shmemi_dev_team_world(t, j)) + at;
+        SHMEMI_ASSUME_GLOBAL(base[j]);
+    }
+    dest += at;
+    SHMEMI_ASSUME_GLOBAL(dest);
+    SHMEMI_ROLLED
+    for (; left >= turn; left -= turn) {
+        struct shmemi_v16 v[SHMEMI_RED_FLIGHT];
+
+        SHMEMI_UNROLL
+        for (int k = 0; k < SHMEMI_RED_FLIGHT; k++)
+            v[k] = shmemi_ld16(base[k % many] + k / many * 512);
+        SHMEMI_UNROLL
+        for (int k = 0; k < SHMEMI_RED_FLIGHT; k++)
+            if (k % many)
+                v[k / many * many] = shmemi_red16(op, kind, v[k / many * many], v[k]);
+        SHMEMI_UNROLL
+        for (int k = 0; k < depth; k++)
+            shmemi_st16(dest + k * 512, v[k * many]);
+        SHMEMI_UNROLL
+        for (int j = 0; j < many; j++)
+            base[j] += (uint64_t)turn * 16;
+        dest += (uint64_t)turn * 16;
+    }
+    return n - left;
 }
 
 /* Element by element, for ends and for arrays that are not aligned to vectors. */
@@ -256,9 +301,13 @@ SHMEMI_DEV void shmemi_reduce_pull(enum shmemi_red_kind kind, enum shmemi_red_op
                                          uint32_t call)
 {
     struct shmemi_place from = shmemi_place_of(source, len, call), end = from;
-    uint64_t vectors = (((uintptr_t)dest | (uintptr_t)source) & 15) == 0 ? len / 16 : 0;
+    uint64_t vectors = (((uintptr_t)dest | (uintptr_t)source) & 15) == 0 ? len / 16 : 0, done = 0;
 
-    shmemi_reduce_vectors(kind, op, t, dest, from, vectors, rank, size);
+    if (t->n_pes == 2 && size % 32 == 0)
+        done = shmemi_reduce_turns(kind, op, 2, t, dest, from, vectors, rank, size);
+    else if (t->n_pes == 4 && size % 32 == 0)
+        done = shmemi_reduce_turns(kind, op, 4, t, dest, from, vectors, rank, size);
+    shmemi_reduce_vectors(kind, op, t, dest, from, done, vectors, rank, size);
     end.off += vectors * 16;
     shmemi_reduce_elements(kind, op, t, dest + vectors * 16, end, len - vectors * 16, rank, size);
 }

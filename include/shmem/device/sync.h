@@ -81,18 +81,47 @@ SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_
 }
 
 /*
- * The part of one thread: `rank` of `size` that serve the members.  The group has synchronised before and does so after.
- * Where the first stores go is found out before the fence, which takes longer: behind it they follow at once.
+ * One thread waits for up to four members, whose slots it loads together: a load after the other would add the way to L2 for each.
  */
-SHMEMI_DEV void shmemi_sync_meet(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, enum shmemi_sync_kind kind,
-                                 uint32_t rank, uint32_t size, uint32_t call)
+SHMEMI_DEV void shmemi_sync_await_four(const struct shmemi_dev_team *t, uint32_t chan, uint32_t first, uint64_t epoch,
+                                       uint32_t call)
 {
-    uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
+    uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe, last;
+    uint64_t *slot = shmemi_sync_flag(shmemi_sync_own(t), n, chan, first), step = shmemi_sync_stride(n) / 8;
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    uint64_t seen[4];
+
+    for (;;) {
+        int all = 1;
+
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 4; k++)
+            seen[k] = first + k < n && first + k != me ? SHMEMI_LD_RLX(slot + k * step) : epoch;
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 4; k++)
+            all &= seen[k] >= epoch;
+        if (all)
+            break;
+        last = seen[3] < epoch ? 3 : seen[2] < epoch ? 2 : seen[1] < epoch; /* of those that have not come */
+        shmemi_spin_step(&s, call, shmemi_dev_team_world(t, (int)(first + last)), slot + last * step, 0, SHMEM_CMP_GE, epoch);
+    }
+    shmemi_spin_done(&s);
+}
+
+/*
+ * The part of one thread: `rank` of `size` that serve the members.  The group has synchronised before and does so after.
+ * Where the first stores go is found out before the fence, which takes longer: behind it they follow at once.  Threads of a
+ * warp have one each; a thread by itself has them all.
+ */
+SHMEMI_DEV void shmemi_sync_meet(enum shmemi_scope scope, const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch,
+                                 enum shmemi_sync_kind kind, uint32_t rank, uint32_t size, uint32_t call)
+{
+    uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe, found = scope == SHMEMI_THREAD ? SHMEMI_SYNC_AHEAD : 1;
     uint64_t *ahead[SHMEMI_SYNC_AHEAD];
 
     SHMEMI_UNROLL
     for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)
-        ahead[k] = shmemi_sync_target(t, chan, rank + k * size, call);
+        ahead[k] = k < found ? shmemi_sync_target(t, chan, rank + k * size, call) : NULL;
     if (kind == SHMEMI_SYNC_FENCED)
         SHMEMI_FENCE_ACQREL(); /* one instruction of the warp; cumulative: covers what the whole group wrote */
     SHMEMI_UNROLL
@@ -100,9 +129,14 @@ SHMEMI_DEV void shmemi_sync_meet(const struct shmemi_dev_team *t, uint32_t chan,
         if (ahead[k])
             SHMEMI_ST_RLX(ahead[k], epoch);
     SHMEMI_ROLLED
-    for (uint32_t i = rank + SHMEMI_SYNC_AHEAD * size; i < n; i += size)
+    for (uint32_t i = rank + found * size; i < n; i += size)
         if (i != me)
             SHMEMI_ST_RLX(shmemi_sync_target(t, chan, i, call), epoch);
+    SHMEMI_ROLLED
+    for (uint32_t i = 0; scope == SHMEMI_THREAD && kind == SHMEMI_SYNC_RELAXED && i < n; i += 4)
+        shmemi_sync_await_four(t, chan, i, epoch, call);
+    if (scope == SHMEMI_THREAD && kind == SHMEMI_SYNC_RELAXED)
+        return;
     SHMEMI_ROLLED
     for (uint32_t i = rank; i < n; i += size)
         if (i != me)
@@ -129,7 +163,7 @@ SHMEMI_DEV void shmemi_sync_chan(enum shmemi_scope scope, const struct shmemi_de
     shmemi_group_sync(scope);
     if (rank < servers) {
         epoch = c->epoch + 1;
-        shmemi_sync_meet(t, chan, epoch, kind, rank, servers, call);
+        shmemi_sync_meet(scope, t, chan, epoch, kind, rank, servers, call);
         if (scope != SHMEMI_THREAD)
             shmemi_group_sync(SHMEMI_WARP); /* all have read the old epoch */
         if (rank == 0) {

@@ -29,31 +29,33 @@ struct shmemi_waited {
     uint64_t value, want;
 };
 
-SHMEMI_DEV_COLD void shmemi_spin_look(struct shmemi_spin *s, const struct shmemi_waited *w)
+/* Takes and gives the spin by value: one whose address is known would live in memory, which each poll would then load. */
+SHMEMI_DEV_COLD struct shmemi_spin shmemi_spin_look(struct shmemi_spin s, const struct shmemi_waited *w)
 {
     struct shmemi_dev_report *r = shmemi_dev_state.report;
     uint64_t now = shmemi_now_ns();
     uint32_t unclaimed = 0;
 
-    if (!s->since_ns)
-        s->since_ns = now;
+    if (!s.since_ns)
+        s.since_ns = now;
     if (!r)
-        return;
+        return s;
     if (SHMEMI_LD_RLX(&r->stop))
         shmemi_trap();
-    if (s->reported || !shmemi_dev_state.hang_ns || now - s->since_ns < shmemi_dev_state.hang_ns)
-        return;
+    if (s.reported || !shmemi_dev_state.hang_ns || now - s.since_ns < shmemi_dev_state.hang_ns)
+        return s;
     if (!SHMEMI_CAS_RLX(&r->wait_claim, &unclaimed, 1u))
-        return;
-    s->reported = 1;
+        return s;
+    s.reported = 1;
     r->call = w->call;
     r->addr = (uint64_t)(uintptr_t)w->addr;
     r->value = w->value;
     r->want = w->want;
     r->pe = w->pe;
     r->cmp = w->cmp;
-    r->since_ns = s->since_ns;
+    r->since_ns = s.since_ns;
     SHMEMI_ST_REL(&r->waiting, 1u); /* pairs with the watchdog's acquire */
+    return s;
 }
 
 /* One failed poll. */
@@ -61,14 +63,15 @@ SHMEMI_DEV void shmemi_spin_step(struct shmemi_spin *s, uint32_t call, int pe, c
                                  uint64_t want)
 {
     s->polls++;
-    if (s->polls < SHMEMI_WAIT_SPINS)
+    if (SHMEMI_LIKELY(s->polls % SHMEMI_WAIT_LOOK && s->polls < SHMEMI_WAIT_SPINS)) {
         SHMEMI_POLL_PAUSE();
-    else
-        SHMEMI_PAUSE();
+        return;
+    }
+    SHMEMI_PAUSE();
     if (s->polls % SHMEMI_WAIT_LOOK == 0) {
         struct shmemi_waited w = { call, pe, cmp, addr, value, want };
 
-        shmemi_spin_look(s, &w);
+        *s = shmemi_spin_look(*s, &w);
     }
 }
 
