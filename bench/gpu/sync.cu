@@ -76,7 +76,13 @@ static void barrier_on_stream(cudaStream_t stream)
     CUDA(cudaStreamSynchronize(stream));
 }
 
-static void host_row(struct bench *b, const char *name, int on_stream)
+__global__ void nothing(void)
+{
+}
+
+enum host_op { FROM_HOST, ON_STREAM, NOTHING };
+
+static void host_row(struct bench *b, const char *name, enum host_op op)
 {
     static double ns[2000];
     int n = b->quick ? 20 : 2000;
@@ -86,10 +92,14 @@ static void host_row(struct bench *b, const char *name, int on_stream)
     for (int i = -50; i < n; i++) {
         double t = bench_now_ns();
 
-        if (on_stream)
+        if (op == NOTHING) {
+            nothing<<<1, 32, 0, b->stream>>>();
+            CUDA(cudaStreamSynchronize(b->stream));
+        } else if (op == ON_STREAM) {
             barrier_on_stream(b->stream);
-        else
+        } else {
             shmem_barrier_all();
+        }
         if (i >= 0)
             ns[i] = bench_now_ns() - t;
     }
@@ -104,8 +114,9 @@ void rows_sync(struct bench *b)
     row(b, "sync_thread", sync_thread(), 1, 0);
     row(b, "sync_warp", sync_warp(), 32, 0);
     row(b, "sync_block", sync_block(), 256, 0);
-    host_row(b, "barrier_host", 0);
+    host_row(b, "barrier_host", FROM_HOST);
+    host_row(b, "nothing_stream", NOTHING); /* what any launch and its synchronisation take */
 #ifndef BENCH_NO_STREAM
-    host_row(b, "barrier_stream", 1);
+    host_row(b, "barrier_stream", ON_STREAM);
 #endif
 }

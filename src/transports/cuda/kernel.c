@@ -2,6 +2,7 @@
 /* kernel.c - loads the library's kernels and launches them. */
 #include "kernel.h"
 
+#include "core/compiler.h"
 #include "core/log.h"
 #include "gpu.h"
 
@@ -17,6 +18,7 @@ extern const char shmemi_kernels_archs[];
 static struct {
     pthread_mutex_t lock;
     bool tried;
+    bool ready; /* loaded; set with release, behind all that launch() reads */
     int result;
     char why[200];
     void *module;
@@ -91,6 +93,7 @@ static int begin(void)
         if (!it.tried) {
             it.tried = true;
             it.result = load();
+            __atomic_store_n(&it.ready, it.result == 0, __ATOMIC_RELEASE);
         }
         rc = it.result;
         if (!rc)
@@ -119,11 +122,23 @@ static int launch(enum shmemi_kernel which, const struct shmemi_kernel_args *arg
     return -EIO;
 }
 
+/* Loaded, and the context is the caller's own: nothing to be locked or switched. */
+static bool at_once(void)
+{
+    void *ctx = NULL;
+
+    return __atomic_load_n(&it.ready, __ATOMIC_ACQUIRE) && shmemi_cu.ctx_current(&ctx) == SHMEMI_CU_OK &&
+           ctx == shmemi_gpu.ctx;
+}
+
 int shmemi_kernel_launch(enum shmemi_kernel which, const struct shmemi_kernel_args *args, unsigned blocks, unsigned threads,
                          void *stream)
 {
-    int rc = begin();
+    int rc;
 
+    if (shmemi_likely(at_once()))
+        return launch(which, args, blocks, threads, stream);
+    rc = begin();
     if (rc)
         return rc;
     rc = launch(which, args, blocks, threads, stream);
@@ -194,5 +209,6 @@ void shmemi_kernels_unload(void)
     it.result_word = NULL;
     it.module = NULL;
     it.tried = false;
+    it.ready = false;
     it.why[0] = '\0';
 }

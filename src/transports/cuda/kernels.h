@@ -240,13 +240,14 @@ SHMEMI_DEV void shmemi_k_reduce_body(const struct shmemi_kernel_args *a)
     shmemi_part_meet(a, SHMEMI_SYNC_FENCED); /* every source is there */
     if (n <= 2 && a->dest != a->source) {
         shmemi_part_reduce(a, p.from, p.len);
-    } else {
-        s = shmemi_part_of(p.len, me, n);
-        shmemi_part_reduce(a, p.from + s.from, s.len);
-        shmemi_block_sync();
-        for (uint32_t i = 1; i < n; i++)
-            shmemi_part_send(a, a->dest + p.from + s.from, a->dest + p.from + s.from, s.len, (me + i) % n);
+        shmemi_part_meet(a, SHMEMI_SYNC_RELAXED); /* all have read; nobody wrote elsewhere */
+        return;
     }
+    s = shmemi_part_of(p.len, me, n);
+    shmemi_part_reduce(a, p.from + s.from, s.len);
+    shmemi_block_sync();
+    for (uint32_t i = 1; i < n; i++)
+        shmemi_part_send(a, a->dest + p.from + s.from, a->dest + p.from + s.from, s.len, (me + i) % n);
     shmemi_part_meet(a, SHMEMI_SYNC_FENCED);
 }
 
