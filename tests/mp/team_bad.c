@@ -7,12 +7,12 @@
  * dies: stale | shmem_long_sum_reduce.*team handle 0x[0-9a-f]+ is not valid
  * dies: madeup | shmem_team_sync.*team handle 0xbad is not valid
  * dies: predefined | shmem_team_destroy.*SHMEM_TEAM_WORLD is predefined
- * dies: root | shmem_long_broadcast.*PE_root 2 is outside 0 to 1
+ * dies: root | shmem_long_broadcast.*PE_root (2 is outside 0 to 1|4 is outside 0 to 3)
  * dies: private | shmem_long_fcollect.*neither in the symmetric heap
  * dies: past_end | shmem_long_alltoall.*past the end of the symmetric heap
  * dies: stride | shmem_long_alltoalls.*stride 0 is less than 1
  * dies: huge | shmem_long_collect.*exceed the address space
- * dies: set | shmem_barrier.*active set PE_start 0, logPE_stride 0, PE_size 3
+ * dies: set | shmem_barrier.*active set PE_start 0, logPE_stride 0, PE_size [35]
  * dies: not_in_set | shmem_sync.*PE 1 is not in the active set
  * dies: psync | shmem_int_sum_to_all.*neither in the symmetric heap
  * dies: unlock | shmem_clear_lock.*does not hold the lock
