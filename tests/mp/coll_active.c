@@ -4,6 +4,7 @@
  *
  * run: n=1,2,3,4,7 launch=oshrun timeout=120
  * run: n=3 launch=mpirun timeout=120
+ * nodes: some=no timeout=120
  */
 #include "coll.h"
 

@@ -5,6 +5,7 @@
  *
  * run: n=1,2,3,5 launch=oshrun,mpirun timeout=120
  * run: n=17 launch=oshrun timeout=120
+ * nodes: some=no timeout=120
  */
 #include "coll.h"
 

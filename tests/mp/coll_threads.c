@@ -4,6 +4,7 @@
  * teams, active sets with a pSync each.
  *
  * run: n=1,2,3 launch=oshrun timeout=120
+ * nodes: some=no timeout=120
  */
 #include "coll.h"
 

@@ -8,6 +8,7 @@
  * run: n=2,4 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=FAKECUDA_DEVICES=2 launch=oshrun
  * run: n=2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=FAKECUDA_NO_VMM=1 env=MARROW_DEVICE_HEAP=128M launch=oshrun
  * run: n=2 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CHECK=1 launch=oshrun
+ * nodes: some=no env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so
  */
 #include "config.h"
 #include "tap.h"

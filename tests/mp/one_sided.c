@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause *
+ * nodes: some=no
+ */
 /*
  * one_sided.c - puts, gets and atomics where other libraries were found wrong: bit patterns, neighbours of small
  * words, empty strided calls, order seen by a third PE.

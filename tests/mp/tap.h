@@ -28,7 +28,8 @@
  * Each `run:` line is a set of runs; what it leaves out has the values shown
  * (no env, no args), and a source without such a line gets exactly these.
  * launch=bare runs the program with no launcher.  On several nodes (see driver.sh) the first `run:` line's timeout, env and
- * args hold, or those of a `nodes:` line; `nodes: no REASON` leaves these runs out.  Each `dies:` line runs the program with ARG as its
+ * args hold, or those of a `nodes:` line; `nodes: no REASON` leaves these runs out, `nodes: some=no`
+ * those of MARROW_TEST_NODES=some.  Each `dies:` line runs the program with ARG as its
  * argument: it must end by itself with a non-zero status and print a line that
  * matches REGEX (extended); `run:` lines then say with which n and launchers.
  */

@@ -5,6 +5,7 @@
  *
  * run: n=1,2,3,5,8 launch=oshrun timeout=120
  * run: n=2,4 launch=mpirun timeout=120
+ * nodes: some=no timeout=120
  */
 #include "coll.h"
 

@@ -5,6 +5,7 @@
  *
  * run: n=1,2,3 launch=oshrun timeout=120
  * run: n=2,3 launch=oshrun timeout=120 env=MARROW_CHECK=1
+ * nodes: some=no timeout=120
  */
 #include "tap.h"
 
