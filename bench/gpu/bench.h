@@ -96,12 +96,14 @@ __global__ void __launch_bounds__(Most) bench_loop(Op op, int warm, int n, uint3
     uint64_t ns = 0;
     long long first = 0, last = 0;
 
+#pragma unroll 1
     for (int i = 0; i < warm; i++)
         op(i);
     if (threadIdx.x == 0) {
         ns = bench_timer();
         first = last = bench_ticks();
     }
+#pragma unroll 1
     for (int i = 0; i < n; i++) {
         op(warm + i);
         if (threadIdx.x == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.h - how a group of threads copies bytes: vectors of 16 bytes, eight of them in flight in each thread.  Kernels of 1024
- * threads have 64 registers each, so no form here may need more.
+ * copy.h - how a group of threads copies bytes: vectors of 16 bytes, up to eight of them in flight in each thread.  Kernels of
+ * 1024 threads have 64 registers each, so no form here may need more.
  *
  * Nothing here synchronises: the caller says which of `size` threads it is (`rank`), and that may be one of a whole grid.
  */
@@ -49,91 +49,119 @@ SHMEMI_DEV void shmemi_copy_edge(char *to, const char *from, uint32_t len, uint3
 }
 
 /*
- * The next functions copy from and to aligned places.  They keep little besides the vectors themselves: two pointers and
- * a count, which the caller gives away.
+ * The next functions copy from and to aligned places.  With 1024 threads an instruction that all of them execute is eight
+ * cycles of the SM: in a copy of some KiB what counts is how few there are, so counts are 32 bits wide.
  */
 
 /* n vectors of which this thread has every size-th: up to four under way. */
-SHMEMI_DEV void shmemi_copy_rest(char *to, const char *from, uint64_t n, uint32_t rank, uint32_t size)
+SHMEMI_DEV void shmemi_copy_rest(char *to, const char *from, int32_t n, uint32_t rank, uint32_t size)
 {
     struct shmemi_v16 v[4];
-    uint64_t step = (uint64_t)size * 16;
+    uint32_t step = size * 16;
+    int32_t left = n - (int32_t)rank, all = (int32_t)size;
 
     from += (uint64_t)rank * 16;
     to += (uint64_t)rank * 16;
     SHMEMI_ROLLED
-    for (int64_t left = (int64_t)n - rank; left > 0; left -= (int64_t)size * 4, from += step * 4, to += step * 4) {
+    while (left > all) {
         SHMEMI_UNROLL
-        for (uint32_t k = 0; k < 4; k++)
-            if (k * (int64_t)size < left)
-                v[k] = shmemi_ld16(from + k * step);
+        for (int k = 0; k < 4; k++)
+            if (k * all < left)
+                v[k] = shmemi_ld16(from + (uint64_t)step * k);
         SHMEMI_UNROLL
-        for (uint32_t k = 0; k < 4; k++)
-            if (k * (int64_t)size < left)
-                shmemi_st16(to + k * step, v[k]);
+        for (int k = 0; k < 4; k++)
+            if (k * all < left)
+                shmemi_st16(to + (uint64_t)step * k, v[k]);
+        left -= all * 4;
+        from += (uint64_t)step * 4;
+        to += (uint64_t)step * 4;
     }
+    if (left > 0)
+        shmemi_st16(to, shmemi_ld16(from));
 }
 
 /*
- * One thread by itself waits for its loads, not for bandwidth: three fours of them are under way, each stored when it has
- * come and loaded anew at once.
+ * One thread by itself waits for its loads, not for bandwidth.  The first level of cache takes 32 bytes a miss: the even vectors
+ * of 384 bytes come first, twelve misses at once, and find the odd ones come as well.
  */
 SHMEMI_DEV void shmemi_copy_alone(char *to, const char *from, uint64_t n)
 {
     struct shmemi_v16 v[12];
 
-    if (n >= 12) {
-        SHMEMI_UNROLL
-        for (int k = 0; k < 12; k++)
-            v[k] = shmemi_ld16(from + k * 16);
+    SHMEMI_ROLLED
+    for (; n >= 24; n -= 24, from += 384, to += 384) {
         SHMEMI_ROLLED
-        for (; n >= 24; n -= 12, from += 192, to += 192)
+        for (int odd = 0; odd < 32; odd += 16) {
             SHMEMI_UNROLL
-            for (int g = 0; g < 12; g += 4) {
-                SHMEMI_UNROLL
-                for (int k = g; k < g + 4; k++)
-                    shmemi_st16(to + k * 16, v[k]);
-                SHMEMI_UNROLL
-                for (int k = g; k < g + 4; k++)
-                    v[k] = shmemi_ld16(from + 192 + k * 16);
-            }
-        SHMEMI_UNROLL
-        for (int k = 0; k < 12; k++)
-            shmemi_st16(to + k * 16, v[k]);
-        n -= 12;
-        from += 192;
-        to += 192;
+            for (int k = 0; k < 12; k++)
+                v[k] = shmemi_ld16(from + odd + k * 32);
+            SHMEMI_UNROLL
+            for (int k = 0; k < 12; k++)
+                shmemi_st16(to + odd + k * 32, v[k]);
+        }
     }
-    shmemi_copy_rest(to, from, n, 0, 1);
+    SHMEMI_ROLLED
+    while (n) {
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 8; k++)
+            if (k < n)
+                v[k] = shmemi_ld16(from + k * 16);
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 8; k++)
+            if (k < n)
+                shmemi_st16(to + k * 16, v[k]);
+        n -= n < 8 ? n : 8;
+        from += 128;
+        to += 128;
+    }
 }
 
 /*
- * Whole warps: in a turn each takes 256 vectors in a row, its lanes side by side, so that the eight addresses of a thread
- * are one register and constants.  The loads of a turn come before its first store.
- *
- * `alone` is a constant: a block that happens to have one thread does not cost every block's copy the registers.
+ * Whole warps, `depth` (a constant) vectors a thread: in a turn each warp takes 32 * depth vectors in a row, its lanes side by
+ * side, so that the addresses of a thread are one register and constants.
  */
-SHMEMI_DEV void shmemi_copy_vectors(int alone, char *to, const char *from, uint64_t n, uint32_t rank, uint32_t size)
+SHMEMI_DEV uint64_t shmemi_copy_turns(uint32_t depth, char **to_io, const char **from_io, uint64_t n, uint32_t rank,
+                                      uint32_t size)
 {
-    uint32_t turn = size * SHMEMI_COPY_DEPTH, at = ((rank & ~31u) * SHMEMI_COPY_DEPTH + (rank & 31)) * 16;
+    uint32_t turn = size * depth, at = ((rank & ~31u) * depth + (rank & 31)) * 16;
+    const char *from = *from_io + at;
+    char *to = *to_io + at;
     struct shmemi_v16 v[SHMEMI_COPY_DEPTH];
 
-    if (alone) {
-        shmemi_copy_alone(to, from, n);
-        return;
+    SHMEMI_ROLLED
+    for (; n >= turn; n -= turn, from += turn * 16, to += turn * 16) {
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < depth; k++)
+            v[k] = shmemi_ld16(from + k * 512);
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < depth; k++)
+            shmemi_st16(to + k * 512, v[k]);
     }
-    if (size % 32 == 0) {
-        SHMEMI_ROLLED
-        for (; n >= turn; n -= turn, from += (uint64_t)turn * 16, to += (uint64_t)turn * 16) {
-            SHMEMI_UNROLL
-            for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
-                v[k] = shmemi_ld16(from + at + k * 512);
-            SHMEMI_UNROLL
-            for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
-                shmemi_st16(to + at + k * 512, v[k]);
+    *from_io = from - at;
+    *to_io = to - at;
+    return n;
+}
+
+/*
+ * Every thread takes one vector before any takes several.  From near memory a turn of many threads is short: while all of them
+ * load nothing leaves.  From far memory (`far`), and with few threads, what is under way decides.
+ */
+SHMEMI_DEV_LARGE void shmemi_copy_vectors(char *to, const char *from, uint64_t n, uint32_t rank, uint32_t size, int far)
+{
+    if (n > size * 4 && size % 32 == 0) {
+        if (far || size < 512) {
+            n = shmemi_copy_turns(SHMEMI_COPY_DEPTH, &to, &from, n, rank, size);
+        } else {
+            shmemi_st16(to + rank * 16, shmemi_ld16(from + rank * 16));
+            from += size * 16;
+            to += size * 16;
+            n = shmemi_copy_turns(SHMEMI_COPY_DEPTH / 2, &to, &from, n - size, rank, size);
         }
     }
-    shmemi_copy_rest(to, from, n, rank, size);
+    SHMEMI_ROLLED
+    for (; n >> 30; n -= size, from += size * 16, to += size * 16) /* odd groups only: what is left fits 32 bits */
+        shmemi_st16(to + rank * 16, shmemi_ld16(from + rank * 16));
+    shmemi_copy_rest(to, from, (int32_t)n, rank, size);
 }
 
 /* n vectors to an aligned place from one that is `shift` bytes (1 to 15) behind an aligned one, `from`. */
@@ -165,7 +193,7 @@ SHMEMI_DEV_COLD void shmemi_copy_shifted(char *to, const char *from, uint32_t sh
  * The stores are aligned.  From a source that is not, vectors are put together from two loads; the first and the last bytes go
  * by themselves, so that no load leaves the source.
  */
-SHMEMI_DEV void shmemi_copy_long(int alone, char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
+SHMEMI_DEV void shmemi_copy_long(int alone, char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size, int far)
 {
     uint32_t shift = (uint32_t)(((uintptr_t)from - (uintptr_t)to) & 15);
     uint32_t head = (uint32_t)(-(uintptr_t)to & 15), tail;
@@ -183,8 +211,10 @@ SHMEMI_DEV void shmemi_copy_long(int alone, char *to, const char *from, uint64_t
         shmemi_copy_edge(to + head + n * 16, from + head + n * 16, tail, rank, size);
     if (shift)
         shmemi_copy_shifted(to + head, from + head - shift, shift, n, rank, size);
+    else if (alone)
+        shmemi_copy_alone(to + head, from + head, n);
     else
-        shmemi_copy_vectors(alone, to + head, from + head, n, rank, size);
+        shmemi_copy_vectors(to + head, from + head, n, rank, size, far);
 }
 
 SHMEMI_DEV int shmemi_is_word(const char *to, const char *from, uint64_t len)
@@ -192,36 +222,54 @@ SHMEMI_DEV int shmemi_is_word(const char *to, const char *from, uint64_t len)
     return (len == 8 || len == 4 || len == 2) && (((uintptr_t)to | (uintptr_t)from) & (len - 1)) == 0;
 }
 
-/* An aligned word goes as one store: flags are often put with the general calls. */
-SHMEMI_DEV void shmemi_copy_any(int alone, char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
+/* An aligned word goes as one store: flags are often put with the general calls.  `alone`: a constant. */
+SHMEMI_DEV void shmemi_copy_any(int alone, char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size, int far)
 {
     if (len >= 48)
-        shmemi_copy_long(alone, to, from, len, rank, size);
+        shmemi_copy_long(alone, to, from, len, rank, size, far);
     else if (!shmemi_is_word(to, from, len))
         shmemi_copy_edge(to, from, (uint32_t)len, rank, size);
     else if (rank == 0)
         shmemi_copy_element(to, from, len);
 }
 
-/* One pass of a group. */
-SHMEMI_DEV_LARGE void shmemi_copy(char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
+SHMEMI_DEV_LARGE void shmemi_copy_odd(char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size, int far)
 {
-    shmemi_copy_any(0, to, from, len, rank, size);
+    shmemi_copy_any(0, to, from, len, rank, size, far);
 }
 
 /* The whole by one thread. */
 SHMEMI_DEV_LARGE void shmemi_copy_by_one(char *to, const char *from, uint64_t len)
 {
-    shmemi_copy_any(1, to, from, len, 0, 1);
+    shmemi_copy_any(1, to, from, len, 0, 1, 0);
+}
+
+/* One pass of a group.  `far`: the source is another PE's memory. */
+SHMEMI_DEV void shmemi_copy_from(int far, char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
+{
+    if ((((uintptr_t)to | (uintptr_t)from | len) & 15) == 0)
+        shmemi_copy_vectors(to, from, len / 16, rank, size, far);
+    else
+        shmemi_copy_odd(to, from, len, rank, size, far);
+}
+
+/* The same, where the source may be near. */
+SHMEMI_DEV void shmemi_copy(char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
+{
+    shmemi_copy_from(0, to, from, len, rank, size);
 }
 
 /* By the threads of a scope. */
-SHMEMI_DEV void shmemi_copy_by(enum shmemi_scope scope, char *to, const char *from, uint64_t len)
+SHMEMI_DEV void shmemi_copy_by(enum shmemi_scope scope, int far, char *to, const char *from, uint64_t len)
 {
+    uint32_t rank = shmemi_rank(scope);
+
     if (scope == SHMEMI_THREAD)
         shmemi_copy_by_one(to, from, len);
-    else
-        shmemi_copy(to, from, len, shmemi_rank(scope), shmemi_size(scope));
+    else if (len > 16)
+        shmemi_copy_from(far, to, from, len, rank, shmemi_size(scope));
+    else if (rank == 0)
+        shmemi_copy_odd(to, from, len, 0, 1, far);
 }
 
 #endif

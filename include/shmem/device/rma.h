@@ -19,7 +19,7 @@ SHMEMI_DEV void shmemi_dev_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
     char *to = shmemi_dev_remote(dest, len, shmemi_dev_ctx_world(ctx, pe, call), call);
 
     shmemi_group_sync(scope);
-    shmemi_copy_by(scope, to, (const char *)source, len);
+    shmemi_copy_by(scope, 0, to, (const char *)source, len);
     shmemi_group_sync(scope);
 }
 
@@ -29,7 +29,7 @@ SHMEMI_DEV void shmemi_dev_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
     const char *from = shmemi_dev_remote(source, len, shmemi_dev_ctx_world(ctx, pe, call), call);
 
     shmemi_group_sync(scope);
-    shmemi_copy_by(scope, (char *)dest, from, len);
+    shmemi_copy_by(scope, 1, (char *)dest, from, len);
     shmemi_group_sync(scope);
 }
 
@@ -98,29 +98,63 @@ SHMEMI_DEV void shmemi_dev_strided(enum shmemi_scope scope, int put, shmem_ctx_t
 
 /* ---- signals ---- */
 
+/* Release, of all that the group wrote before: pairs with the acquire of shmem_signal_wait_until. */
+SHMEMI_DEV void shmemi_signal_after(uint64_t *word, uint64_t signal, int sig_op)
+{
+    if (sig_op == SHMEM_SIGNAL_SET)
+        SHMEMI_ST_REL(word, signal);
+    else
+        (void)SHMEMI_ADD_REL(word, signal);
+}
+
+/* Thread 0 looks at the signal's address, while the others copy. */
+SHMEMI_DEV uint64_t *shmemi_signal_word(uint64_t *sig_addr, int sig_op, int world, uint32_t call)
+{
+    shmemi_dev_check_word(sig_addr, 8, call);
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
+    return (uint64_t *)(void *)shmemi_dev_remote(sig_addr, 8, world, call);
+}
+
+/* By thread 0 alone: a word is on its way from the source while the addresses are found. */
+SHMEMI_DEV void shmemi_put_signal_few(enum shmemi_scope scope, char *dest, const char *source, uint64_t len,
+                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
+{
+    int is_word = len == 8 && (((uintptr_t)dest | (uintptr_t)source) & 7) == 0;
+    uint64_t v = is_word ? *(const uint64_t *)(const void *)source : 0;
+    uint64_t *word = shmemi_signal_word(sig_addr, sig_op, world, call);
+    char *to = len ? shmemi_dev_remote(dest, len, world, call) : dest;
+
+    if (is_word)
+        SHMEMI_ST_RLX((uint64_t *)(void *)to, v);
+    else if (scope == SHMEMI_THREAD)
+        shmemi_copy_by_one(to, source, len);
+    else if (len)
+        shmemi_copy_odd(to, source, len, 0, 1, 0);
+    shmemi_signal_after(word, signal, sig_op);
+}
+
 SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source,
                                       uint64_t len, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    uint64_t *word = (uint64_t *)(void *)shmemi_dev_remote(sig_addr, 8, world, call);
     uint32_t rank = shmemi_rank(scope);
-    int alone = len <= 16; /* one thread moves the data as well: the group need not meet again */
+    uint64_t *word = 0;
+    char *to;
 
-    shmemi_dev_check_word(sig_addr, 8, call);
-    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
-        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
-    shmemi_group_sync(scope);
-    if (len && (!alone || rank == 0))
-        shmemi_copy(shmemi_dev_remote(dest, len, world, call), (const char *)source, len, rank,
-                    alone ? 1 : shmemi_size(scope));
-    if (!alone)
+    if (scope == SHMEMI_THREAD || len <= 8) { /* the group need not meet again */
         shmemi_group_sync(scope);
-    /* Release, of all that the group wrote before: pairs with the acquire of shmem_signal_wait_until. */
-    if (rank == 0) {
-        if (sig_op == SHMEM_SIGNAL_SET)
-            SHMEMI_ST_REL(word, signal);
-        else
-            (void)SHMEMI_ADD_REL(word, signal);
+        if (rank == 0)
+            shmemi_put_signal_few(scope, (char *)dest, (const char *)source, len, sig_addr, signal, sig_op, world, call);
+    } else {
+        to = shmemi_dev_remote(dest, len, world, call);
+        shmemi_group_sync(scope);
+        shmemi_copy(to, (const char *)source, len, rank, shmemi_size(scope));
+        if (rank == 0)
+            word = shmemi_signal_word(sig_addr, sig_op, world, call);
+        shmemi_group_sync(scope);
+        if (rank == 0)
+            shmemi_signal_after(word, signal, sig_op);
     }
     shmemi_group_sync(scope);
 }
