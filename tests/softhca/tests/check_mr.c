@@ -4,6 +4,7 @@
  * refused access leaves memory as it was. Run it under softhca-run.
  */
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "loop.h"
 
@@ -146,6 +147,33 @@ static void dma_buf(void)
     tap_ok(!ibv_reg_dmabuf_mr(pd, 1, PAGE, iova, 0, ACCESS) && errno == EINVAL, "offsets in the page differ: EINVAL");
 }
 
+/* A heap of which little is used, registered as a whole: nothing of it is allocated by that, so it takes no time. */
+static void sparse(void)
+{
+    const size_t len = (size_t)256 << 20, most = 1 << 20;
+    int fd = memfd_create("heap", MFD_CLOEXEC);
+    struct stat st;
+    uint8_t *heap;
+    struct ibv_mr *m;
+
+    if (fd < 0 || ftruncate(fd, (off_t)len))
+        die("memfd");
+    heap = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (heap == MAP_FAILED)
+        die("mmap");
+    m = reg(pd, heap, len, (uintptr_t)heap, ACCESS);
+    tap_ok(!fstat(fd, &st) && (size_t)st.st_blocks * 512 <= most, "%zu MiB registered: %zu KiB of them allocated", len >> 20,
+           (size_t)st.st_blocks / 2);
+    expect(put((uintptr_t)heap + len - 8, m->rkey), IBV_WC_SUCCESS, heap + len - 8, true, "write of its last bytes");
+    ibv_dereg_mr(m);
+    if (munmap(heap + len / 2, PAGE))
+        die("munmap");
+    errno = 0;
+    tap_ok(!ibv_reg_mr(pd, heap, len, ACCESS) && errno == EFAULT, "a page in the middle is not mapped: EFAULT");
+    munmap(heap, len);
+    close(fd);
+}
+
 int main(void)
 {
     uint8_t *target;
@@ -161,5 +189,6 @@ int main(void)
     domains(target);
     changes(target);
     dma_buf();
+    sparse();
     return tap_done();
 }
