@@ -48,6 +48,19 @@ uint64_t shmemi_net_post_write(struct shmemi_net_queue *q, uint64_t raddr, uint6
     return posted(q, t, flags, call);
 }
 
+uint64_t shmemi_net_post_inline_signal(struct shmemi_net_queue *q, uint64_t raddr, const void *data, uint32_t len,
+                                       const struct shmemi_sq_signal *sig, const char *call)
+{
+    return posted(q, SQ_CALL(q, shmemi_sq_write_inline_signal, raddr, q->rkey_be, data, len, sig, 0), 0, call);
+}
+
+uint64_t shmemi_net_post_write_signal(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey,
+                                      uint32_t len, const struct shmemi_sq_signal *sig, const char *call)
+{
+    return posted(q, SQ_CALL(q, shmemi_sq_write_signal, raddr, q->rkey_be, laddr, shmemi_be32_of(lkey), len, sig, 0), 0,
+                  call);
+}
+
 uint64_t shmemi_net_post_read(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, uint32_t len,
                               int flags, const char *call)
 {

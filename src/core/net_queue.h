@@ -105,6 +105,11 @@ uint64_t shmemi_net_post_inline(struct shmemi_net_queue *q, uint64_t raddr, cons
                                 const char *call);
 uint64_t shmemi_net_post_write(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, uint32_t len,
                                int flags, const char *call);
+/* With a signal behind it, in one post.  Not for the mode VERBS. */
+uint64_t shmemi_net_post_inline_signal(struct shmemi_net_queue *q, uint64_t raddr, const void *data, uint32_t len,
+                                       const struct shmemi_sq_signal *sig, const char *call);
+uint64_t shmemi_net_post_write_signal(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey,
+                                      uint32_t len, const struct shmemi_sq_signal *sig, const char *call);
 uint64_t shmemi_net_post_read(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, uint32_t len,
                               int flags, const char *call);
 /* 8-byte ones, which every device has; compare NULL: fetch-add. */

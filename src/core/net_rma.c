@@ -247,12 +247,50 @@ void shmemi_net_get_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
 
 /* ---- put with signal ---- */
 
+/* Data and signal in one post, where they are one entry each; false, and nothing done, where they are not. */
+static bool put_signalled(struct shmemi_net_queue *q, uint64_t raddr, const void *source, size_t len, bool nbi,
+                          const struct shmemi_sq_signal *sig, const char *call)
+{
+    uint64_t laddr, ticket;
+    char *between;
+
+    if (len <= q->inline_max) {
+        shmemi_net_post_inline_signal(q, raddr, source, (uint32_t)len, sig, call);
+        return true;
+    }
+    if ((nbi || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr)) {
+        ticket = shmemi_net_post_write_signal(q, raddr, laddr, q->lkey, (uint32_t)len, sig, call);
+        if (!nbi)
+            shmemi_net_wait(q, ticket, call);
+        return true;
+    }
+    if (len > SHMEMI_BOUNCE_PIECE)
+        return false;
+    shmemi_bounce_lock(q->ctx);
+    between = shmemi_bounce_take(q->ctx, len, call);
+    memcpy(between, source, len);
+    ticket = shmemi_net_post_write_signal(q, raddr, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey, (uint32_t)len,
+                                          sig, call);
+    shmemi_bounce_give(q->ctx, q, ticket, SHMEMI_BOUNCE_PUT, between, NULL, len);
+    shmemi_bounce_unlock(q->ctx);
+    return true;
+}
+
 void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                            uint64_t signal, int sig_op, int pe, bool nbi, const char *call)
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, sig_addr, pe, call);
     uint64_t raddr, ticket = 0;
 
+    if (len && q->mode != SHMEMI_NET_VERBS && len <= shmemi_net.message_max) {
+        struct shmemi_sq_signal sig = {
+            .raddr = shmemi_net_raddr(q, sig_addr, call), .value = signal, .rkey = q->rkey_be,
+            .add = sig_op == SHMEM_SIGNAL_ADD, .laddr = shmemi_landing_scrap(), .lkey = shmemi_be32_of(shmemi_landing_key()),
+        };
+
+        if (put_signalled(q, shmemi_net_raddr(q, dest, call), source, len, nbi, &sig, call))
+            return;
+    }
     if (len) /* the signal, behind it in the same queue, rings */
         ticket = put_one(q, shmemi_net_raddr(q, dest, call), source, len, nbi, SHMEMI_SQ_DEFER, call);
     raddr = shmemi_net_raddr(q, sig_addr, call);
