@@ -49,17 +49,18 @@ SHMEMI_AMO_WORD(32)
 SHMEMI_AMO_WORD(64)
 #undef SHMEMI_AMO_WORD
 
-/* How shmemi_amo_far learns what is wanted. */
-#define SHMEMI_AMO_WANT(op, size, fetches) ((unsigned)(op) | (unsigned)(size) << 8 | (unsigned)(fetches) << 16)
+/* How shmemi_amo_far learns what is wanted: no more arguments than go in registers. */
+#define SHMEMI_AMO_WANT(op, size, fetches, world) \
+    ((uint64_t)(op) | (uint64_t)(size) << 8 | (uint64_t)(fetches) << 16 | (uint64_t)(unsigned)(world) << 32)
 
 /*
- * Over the NIC, or on device memory.  By value, and not in line: what load and store do keeps its operands in registers, and
+ * All that the shortest way does not do: argument errors, MARROW_CHECK, over the NIC, on device memory.  By value, and not in line: what load and store do keeps its operands in registers, and
  * there are hundreds of these routines.  Gives the old value, where one is wanted; nbi: into `old_out`, until quiet.
  */
-SHMEMI_COLD uint64_t shmemi_amo_far(shmem_ctx_t ctx, unsigned want, void *dest, uint64_t operand, uint64_t cond, int world,
+SHMEMI_COLD uint64_t shmemi_amo_far(shmem_ctx_t ctx, uint64_t want, void *dest, uint64_t operand, uint64_t cond,
                                     const char *call);
-SHMEMI_COLD void shmemi_amo_far_nbi(shmem_ctx_t ctx, unsigned want, void *dest, uint64_t operand, uint64_t cond,
-                                    void *old_out, int world, const char *call);
+SHMEMI_COLD void shmemi_amo_far_nbi(shmem_ctx_t ctx, uint64_t want, void *dest, uint64_t operand, uint64_t cond,
+                                    void *old_out, const char *call);
 
 SHMEMI_INLINE uint64_t shmemi_amo_bits(const void *p, size_t size)
 {
@@ -80,20 +81,20 @@ SHMEMI_INLINE void shmemi_amo(shmem_ctx_t ctx, enum shmemi_amo_op op, void *dest
     int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *word;
 
-    if (shmemi_unlikely(!shmemi_reach_amo(dest, size, world, call, &word))) {
-        unsigned want = SHMEMI_AMO_WANT(op, size, old_out != NULL);
+    if (shmemi_unlikely(((uintptr_t)dest & (size - 1)) ||
+                        !shmemi_reach_plain(&shmemi.amo_peers, dest, size, world, shmemi.check_blocks, &word))) {
+        uint64_t want = SHMEMI_AMO_WANT(op, size, old_out != NULL, world);
         uint64_t v = shmemi_amo_bits(operand, size), c = shmemi_amo_bits(cond, size);
 
         if (nbi) {
-            shmemi_amo_far_nbi(ctx, want, dest, v, c, old_out, world, call);
+            shmemi_amo_far_nbi(ctx, want, dest, v, c, old_out, call);
         } else {
-            v = shmemi_amo_far(ctx, want, dest, v, c, world, call);
+            v = shmemi_amo_far(ctx, want, dest, v, c, call);
             if (old_out)
                 memcpy(old_out, &v, size); /* the low half comes first: nothing else is supported */
         }
         return;
     }
-    shmemi_check_aligned(dest, size, call);
     if (size == 4)
         shmemi_amo_apply32(op, (uint32_t *)word, operand, cond, old_out);
     else

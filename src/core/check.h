@@ -93,6 +93,34 @@ SHMEMI_INLINE bool shmemi_reach_amo(const void *addr, size_t len, int pe, const 
     return shmemi_reach_in(&shmemi.amo_peers, addr, len, pe, call, out);
 }
 
+/*
+ * The same for the shortest way, with no call in it: false also where there is something to complain about or to look at
+ * closer.  Who gets false goes another way, which begins with shmemi_reach.  `odd`: what of shmemi.odd concerns it.
+ */
+SHMEMI_INLINE bool shmemi_reach_plain(struct shmemi_peer *const *peers, const void *addr, size_t len, int pe, unsigned odd,
+                                      void **out)
+{
+    uintptr_t off = (uintptr_t)addr - shmemi.heap_base;
+    uintptr_t base;
+
+    if (shmemi_unlikely((unsigned)pe >= (unsigned)shmemi.n_pes || odd))
+        return false;
+    if (shmemi_likely(off < shmemi.heap_len)) {
+        if (shmemi_unlikely(len > shmemi.heap_len - off))
+            return false;
+        base = (*peers)[pe].heap;
+    } else {
+        off = (uintptr_t)addr - shmemi.data_base;
+        if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off))
+            return false;
+        base = (*peers)[pe].data;
+    }
+    if (shmemi_unlikely(base == 0))
+        return false;
+    *out = (void *)(base + off);
+    return true;
+}
+
 /* For who has made sure that load and store lead there. */
 SHMEMI_INLINE void *shmemi_remote(const void *addr, size_t len, int pe, const char *call)
 {

@@ -9,6 +9,7 @@
 #define shmemi_likely(x) __builtin_expect(!!(x), 1)
 #define shmemi_unlikely(x) __builtin_expect(!!(x), 0)
 #define SHMEMI_COLD __attribute__((cold, noinline))
+#define SHMEMI_NOINLINE __attribute__((noinline))
 #define SHMEMI_NORETURN __attribute__((noreturn))
 #define SHMEMI_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define SHMEMI_INLINE static inline __attribute__((always_inline))

@@ -32,7 +32,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct shmemi_state shmemi;
+struct shmemi_state shmemi = { .away = true };
 
 #define MOST_SPIN 1000000000u /* a PE that spins does not look for dead peers */
 
@@ -215,11 +215,13 @@ static int go_up(void)
     shmemi.spin_limit = choose_spin();
     shmemi.my_pe = shmemi.boot.pe;
     shmemi.n_pes = shmemi.boot.n_pes;
+    shmemi.away = false;
     return 0;
 }
 
 static void go_down(void)
 {
+    shmemi.away = true;
     shmemi.n_pes = 0;
     shmemi.my_pe = -1;
 }

@@ -208,7 +208,7 @@ static void go_live(void)
     /* Nodes that are made up share CPUs. */
     shmemi_net.spin = (*shmemi_env.node && shmemi_env.spin < 0) || shmemi.spin_limit == 0 ? 1 : shmemi.spin_limit;
     shmemi.spin_limit = 1;
-    shmemi_net.up = true;
+    shmemi_net.up = shmemi.net_up = true;
     shmemi_debug("net", "%s port %d by %s, atomics of %d and more bytes by the NIC%s", shmemi_net.nic->device,
                  shmemi_net.nic->port, shmemi_net.nic->kind == SHMEMI_NIC_MLX5 ? "ibgda" : "proxy",
                  shmemi_net.nic->atomics_4 ? 4 : 8, shmemi_net.nic_atomics ? ", to near PEs too" : "");
@@ -260,6 +260,7 @@ void shmemi_net_fini(void)
     if (!shmemi_net.up)
         return;
     shmemi_net_queues_fini();
+    shmemi.net_up = false;
     shmemi.amo_peers = shmemi.peers;
     shmemi_landing_fini();
     shmemi_net.module->mem_deregister(shmemi_net.nic, &shmemi_net.key);

@@ -42,15 +42,21 @@ SHMEMI_INLINE uint64_t key_of(enum shmemi_kind kind, uint64_t raw)
     return raw;
 }
 
-SHMEMI_INLINE uint64_t load_key(enum shmemi_kind kind, const void *p)
+/* Of memory that the CPU reads: a value to compare with. */
+SHMEMI_INLINE uint64_t near_key(enum shmemi_kind kind, const void *p)
 {
-    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_in_device_heap(p))
-        return key_of(kind, shmemi_devmem_load(p, width(kind)));
     switch (width(kind)) {
     case 2: return key_of(kind, SHMEMI_LD_ACQ((const uint16_t *)p));
     case 4: return key_of(kind, SHMEMI_LD_ACQ((const uint32_t *)p));
     default: return key_of(kind, SHMEMI_LD_ACQ((const uint64_t *)p));
     }
+}
+
+SHMEMI_INLINE uint64_t load_key(enum shmemi_kind kind, const void *p)
+{
+    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_in_device_heap(p))
+        return key_of(kind, shmemi_devmem_load(p, width(kind)));
+    return near_key(kind, p);
 }
 
 SHMEMI_INLINE bool holds(uint64_t a, int cmp, uint64_t b)
@@ -72,7 +78,9 @@ static void check_args(const void *ivars, size_t len, size_t word, int cmp, cons
     shmemi_check_init(call);
     if (shmemi_unlikely(cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE))
         shmemi_fatal(call, "comparison %d is not one of SHMEM_CMP_*", cmp);
-    (void)shmemi_reach(ivars, len, shmemi.my_pe, call, &there); /* only to see that it is symmetric */
+    /* only to see that it is symmetric */
+    if (shmemi_unlikely(!shmemi_reach_plain(&shmemi.peers, ivars, len, shmemi.my_pe, shmemi.check_blocks, &there)))
+        (void)shmemi_reach(ivars, len, shmemi.my_pe, call, &there);
     shmemi_check_aligned(ivars, word, call);
 }
 
@@ -98,7 +106,7 @@ static void describe_word(const void *arg, char *buf, size_t len)
 
 uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)
 {
-    struct word word = { kind, ivar, cmp, load_key(kind, value) };
+    struct word word = { kind, ivar, cmp, near_key(kind, value) };
     struct shmemi_waiter w = SHMEMI_WAITER_FN(call, describe_word, &word);
 
     uint64_t key;
@@ -115,7 +123,7 @@ int shmemi_test(enum shmemi_kind kind, const void *ivar, int cmp, const void *va
     bool yes;
 
     check_args(ivar, width(kind), width(kind), cmp, call);
-    yes = holds(load_key(kind, ivar), cmp, load_key(kind, value));
+    yes = holds(load_key(kind, ivar), cmp, near_key(kind, value));
     if (shmemi_unlikely(!yes && shmemi_net.up))
         shmemi_net_progress(call); /* the caller may go on testing until what it has sent is answered */
     return yes;

@@ -17,98 +17,180 @@
  * Flags are often put with the general calls, so an aligned word goes as one store.  memmove, as a PE
  * may put to itself from overlapping memory.
  */
-SHMEMI_INLINE void copy(void *to, const void *from, size_t len)
+SHMEMI_INLINE bool copy_word(void *to, const void *from, size_t len)
 {
     if (len == 8 && ALIGNED(to, from, 8))
         SHMEMI_ST_RLX((uint64_t *)to, *(const uint64_t *)from);
     else if (len == 4 && ALIGNED(to, from, 4))
         SHMEMI_ST_RLX((uint32_t *)to, *(const uint32_t *)from);
     else
+        return false;
+    return true;
+}
+
+SHMEMI_INLINE void copy(void *to, const void *from, size_t len)
+{
+    if (!copy_word(to, from, len))
         memmove(to, from, len);
 }
 
-/* The ways over the NIC take the arguments as they came: nothing is kept for them on the other way. */
-SHMEMI_COLD static void far_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
-{
-    shmemi_net_put(ctx, dest, source, len, world, false, call);
-}
+/* ---- put and get ----
+ *
+ * The shortest way calls nothing but what it ends with, so that it keeps nothing for afterwards: words between PEs of a
+ * node.  All else goes the other way with the arguments as they came.
+ */
 
-SHMEMI_COLD static void far_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
-                                    const char *call)
+SHMEMI_INLINE void odd_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, bool nbi,
+                           const char *call)
 {
-    shmemi_net_put(ctx, dest, source, len, world, true, call);
-}
-
-SHMEMI_COLD static void far_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
-{
-    shmemi_net_get(ctx, dest, source, len, world, false, call);
-}
-
-SHMEMI_COLD static void far_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
-                                    const char *call)
-{
-    shmemi_net_get(ctx, dest, source, len, world, true, call);
-}
-
-SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
-{
-    int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *there;
 
-    if (shmemi_unlikely(len == 0)) {
+    if (len == 0) {
         shmemi_check_pe(call, world);
         return;
     }
-    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_put(dest, source, len, world, !nbi, call))
+    if (shmemi.gpu_up && shmemi_devmem_put(dest, source, len, world, !nbi, call))
         return;
-    if (shmemi_unlikely(!shmemi_reach(dest, len, world, call, &there))) {
-        (nbi ? far_put_nbi : far_put)(ctx, dest, source, len, world, call);
+    if (!shmemi_reach(dest, len, world, call, &there)) {
+        shmemi_net_put(ctx, dest, source, len, world, nbi, call);
         return;
     }
     copy(there, source, len);
     shmemi_wake_peer(shmemi.peers[world].ctl);
 }
 
+SHMEMI_COLD static void put_odd(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
+{
+    odd_put(ctx, dest, source, len, world, false, call);
+}
+
+SHMEMI_COLD static void put_nbi_odd(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
+                                    const char *call)
+{
+    odd_put(ctx, dest, source, len, world, true, call);
+}
+
+SHMEMI_NOINLINE static void put_bytes(void *there, const void *source, size_t len, struct shmemi_pe_ctl *ctl)
+{
+    memmove(there, source, len);
+    shmemi_wake_peer(ctl);
+}
+
+SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, bool nbi, const char *call)
+{
+    void *there;
+
+    if (shmemi_unlikely(len == 0 || !shmemi_reach_plain(&shmemi.peers, dest, len, world, shmemi.odd_memory, &there)))
+        (nbi ? put_nbi_odd : put_odd)(ctx, dest, source, len, world, call);
+    else if (copy_word(there, source, len))
+        shmemi_wake_peer(shmemi.peers[world].ctl);
+    else
+        put_bytes(there, source, len, shmemi.peers[world].ctl);
+}
+
+SHMEMI_NOINLINE static void put_ctx(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    put(ctx, dest, source, len, shmemi_ctx_lookup_pe(ctx, pe, call), false, call);
+}
+
+SHMEMI_NOINLINE static void put_nbi_ctx(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe,
+                                        const char *call)
+{
+    put(ctx, dest, source, len, shmemi_ctx_lookup_pe(ctx, pe, call), true, call);
+}
+
 void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    put(ctx, dest, source, len, pe, false, call);
+    if (shmemi_unlikely(ctx != SHMEM_CTX_DEFAULT))
+        put_ctx(ctx, dest, source, len, pe, call);
+    else
+        put(SHMEM_CTX_DEFAULT, dest, source, len, pe, false, call);
 }
 
 void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    put(ctx, dest, source, len, pe, true, call);
+    if (shmemi_unlikely(ctx != SHMEM_CTX_DEFAULT))
+        put_nbi_ctx(ctx, dest, source, len, pe, call);
+    else
+        put(SHMEM_CTX_DEFAULT, dest, source, len, pe, true, call);
 }
 
-SHMEMI_INLINE void get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, bool nbi, const char *call)
+SHMEMI_INLINE void odd_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, bool nbi,
+                           const char *call)
 {
-    int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *there;
 
-    if (shmemi_unlikely(len == 0)) {
+    if (len == 0) {
         shmemi_check_pe(call, world);
         return;
     }
-    if (shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_get(dest, source, len, world, !nbi, call))
+    if (shmemi.gpu_up && shmemi_devmem_get(dest, source, len, world, !nbi, call))
         return;
-    if (shmemi_unlikely(!shmemi_reach(source, len, world, call, &there))) {
-        (nbi ? far_get_nbi : far_get)(ctx, dest, source, len, world, call);
-        return;
-    }
-    copy(dest, there, len);
+    if (!shmemi_reach(source, len, world, call, &there))
+        shmemi_net_get(ctx, dest, source, len, world, nbi, call);
+    else
+        copy(dest, there, len);
+}
+
+SHMEMI_COLD static void get_odd(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
+{
+    odd_get(ctx, dest, source, len, world, false, call);
+}
+
+SHMEMI_COLD static void get_nbi_odd(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
+                                    const char *call)
+{
+    odd_get(ctx, dest, source, len, world, true, call);
+}
+
+SHMEMI_INLINE void get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, bool nbi, const char *call)
+{
+    void *there;
+
+    if (shmemi_unlikely(len == 0 || !shmemi_reach_plain(&shmemi.peers, source, len, world, shmemi.odd_memory, &there)))
+        (nbi ? get_nbi_odd : get_odd)(ctx, dest, source, len, world, call);
+    else
+        copy(dest, there, len);
+}
+
+SHMEMI_NOINLINE static void get_ctx(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
+{
+    get(ctx, dest, source, len, shmemi_ctx_lookup_pe(ctx, pe, call), false, call);
+}
+
+SHMEMI_NOINLINE static void get_nbi_ctx(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe,
+                                        const char *call)
+{
+    get(ctx, dest, source, len, shmemi_ctx_lookup_pe(ctx, pe, call), true, call);
 }
 
 void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    get(ctx, dest, source, len, pe, false, call);
+    if (shmemi_unlikely(ctx != SHMEM_CTX_DEFAULT))
+        get_ctx(ctx, dest, source, len, pe, call);
+    else
+        get(SHMEM_CTX_DEFAULT, dest, source, len, pe, false, call);
 }
 
 void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int pe, const char *call)
 {
-    get(ctx, dest, source, len, pe, true, call);
+    if (shmemi_unlikely(ctx != SHMEM_CTX_DEFAULT))
+        get_nbi_ctx(ctx, dest, source, len, pe, call);
+    else
+        get(SHMEM_CTX_DEFAULT, dest, source, len, pe, true, call);
 }
+
+/* ---- one element, the other way ---- */
 
 void shmemi_p_far(shmem_ctx_t ctx, void *dest, uint64_t bits, size_t size, int world, const char *call)
 {
+    void *there;
+
+    if (shmemi_reach(dest, size, world, call, &there)) {
+        shmemi_store_elem(there, &bits, size);
+        shmemi_wake_peer(shmemi.peers[world].ctl);
+        return;
+    }
     if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_p(dest, &bits, size, world, call))
         shmemi_net_p(ctx, dest, &bits, size, world, call);
 }
@@ -123,12 +205,25 @@ uint64_t shmemi_g_far(shmem_ctx_t ctx, const void *source, size_t size, int worl
 
 void shmemi_put_far(shmem_ctx_t ctx, void *dest, const void *value, size_t size, int world, const char *call)
 {
+    void *there;
+
+    if (shmemi_reach(dest, size, world, call, &there)) {
+        shmemi_store_elem(there, value, size);
+        shmemi_wake_peer(shmemi.peers[world].ctl);
+        return;
+    }
     if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_p(dest, value, size, world, call))
         shmemi_net_put(ctx, dest, value, size, world, false, call);
 }
 
 void shmemi_get_far(shmem_ctx_t ctx, void *value_out, const void *source, size_t size, int world, const char *call)
 {
+    void *there;
+
+    if (shmemi_reach(source, size, world, call, &there)) {
+        shmemi_store_elem(value_out, there, size);
+        return;
+    }
     if (shmemi_likely(!shmemi.gpu_up) || !shmemi_devmem_g(value_out, source, size, world, call))
         shmemi_net_get(ctx, value_out, source, size, world, false, call);
 }
@@ -241,53 +336,118 @@ void shmemi_signal_add_far(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal,
     shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, SHMEM_SIGNAL_ADD, world, true, call);
 }
 
-SHMEMI_COLD static void far_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
-                                       uint64_t signal, int sig_op, int world, bool nbi, const char *call)
+SHMEMI_INLINE void odd_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                                  uint64_t signal, int sig_op, int world, bool nbi, const char *call)
 {
-    void *there;
+    void *there, *word;
 
-    if (len)
-        (void)shmemi_reach(dest, len, world, call, &there); /* its checks */
-    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
-    shmemi_net_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
-}
-
-SHMEMI_INLINE void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
-                              uint64_t signal, int sig_op, int pe, bool nbi, const char *call)
-{
-    int world = shmemi_ctx_world_pe(ctx, pe, call);
-    void *word;
-
-    if (shmemi_unlikely(sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD))
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
-    if (shmemi_unlikely(shmemi.gpu_up) &&
-        shmemi_devmem_put_signal(dest, source, len, sig_addr, signal, sig_op, world, call))
+    if (shmemi.gpu_up && shmemi_devmem_put_signal(dest, source, len, sig_addr, signal, sig_op, world, call))
         return;
-    if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof(uint64_t), world, call, &word))) {
-        far_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
+    if (!shmemi_reach(sig_addr, sizeof *sig_addr, world, call, &word)) {
+        if (len)
+            (void)shmemi_reach(dest, len, world, call, &there); /* its checks */
+        shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+        shmemi_net_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, nbi, call);
         return;
     }
-    shmemi_check_aligned(sig_addr, sizeof(uint64_t), call);
+    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
     if (len)
         copy(shmemi_remote(dest, len, world, call), source, len);
     shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
 }
 
+SHMEMI_COLD static void put_signal_odd(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                                       uint64_t signal, int sig_op, int world, const char *call)
+{
+    odd_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, false, call);
+}
+
+SHMEMI_COLD static void put_signal_nbi_odd(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
+                                           uint64_t *sig_addr, uint64_t signal, int sig_op, int world, const char *call)
+{
+    odd_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, true, call);
+}
+
+/* Release: who sees the signal with acquire sees the data. */
+SHMEMI_INLINE void raise_signal(uint64_t *word, uint64_t signal, bool add, struct shmemi_pe_ctl *ctl)
+{
+    if (add)
+        SHMEMI_ADD_ACQREL(word, signal);
+    else
+        SHMEMI_ST_REL(word, signal);
+    shmemi_wake_peer(ctl);
+}
+
+SHMEMI_NOINLINE static void put_bytes_signal(void *there, const void *source, size_t len, uint64_t *word, uint64_t signal,
+                                             bool add, struct shmemi_pe_ctl *ctl)
+{
+    if (len)
+        memmove(there, source, len);
+    raise_signal(word, signal, add, ctl);
+}
+
+/* ADD is an atomic, which where NICs do them is none of ours. */
+SHMEMI_INLINE void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                              uint64_t signal, int sig_op, int world, bool nbi, const char *call)
+{
+    bool add = sig_op == SHMEM_SIGNAL_ADD;
+    void *there = NULL, *word;
+
+    if (shmemi_unlikely((!add && sig_op != SHMEM_SIGNAL_SET) || ((uintptr_t)sig_addr & (sizeof *sig_addr - 1)) ||
+                        !shmemi_reach_plain(add ? &shmemi.amo_peers : &shmemi.peers, sig_addr, sizeof *sig_addr, world,
+                                            shmemi.odd_memory, &word) ||
+                        (len && !shmemi_reach_plain(&shmemi.peers, dest, len, world, 0, &there))))
+        (nbi ? put_signal_nbi_odd : put_signal_odd)(ctx, dest, source, len, sig_addr, signal, sig_op, world, call);
+    else if (copy_word(there, source, len))
+        raise_signal(word, signal, add, shmemi.peers[world].ctl);
+    else
+        put_bytes_signal(there, source, len, word, signal, add, shmemi.peers[world].ctl);
+}
+
+SHMEMI_NOINLINE static void put_signal_ctx(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
+                                           uint64_t signal, int sig_op, int pe, const char *call)
+{
+    put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, shmemi_ctx_lookup_pe(ctx, pe, call), false, call);
+}
+
+SHMEMI_NOINLINE static void put_signal_nbi_ctx(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
+                                               uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, const char *call)
+{
+    put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, shmemi_ctx_lookup_pe(ctx, pe, call), true, call);
+}
+
 void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                        uint64_t signal, int sig_op, int pe, const char *call)
 {
-    put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, pe, false, call);
+    if (shmemi_unlikely(ctx != SHMEM_CTX_DEFAULT))
+        put_signal_ctx(ctx, dest, source, len, sig_addr, signal, sig_op, pe, call);
+    else
+        put_signal(SHMEM_CTX_DEFAULT, dest, source, len, sig_addr, signal, sig_op, pe, false, call);
 }
 
 void shmemi_put_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                            uint64_t signal, int sig_op, int pe, const char *call)
 {
-    put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, pe, true, call);
+    if (shmemi_unlikely(ctx != SHMEM_CTX_DEFAULT))
+        put_signal_nbi_ctx(ctx, dest, source, len, sig_addr, signal, sig_op, pe, call);
+    else
+        put_signal(SHMEM_CTX_DEFAULT, dest, source, len, sig_addr, signal, sig_op, pe, true, call);
+}
+
+SHMEMI_INLINE void check_ctx(shmem_ctx_t ctx, const char *call)
+{
+    if (ctx != SHMEM_CTX_DEFAULT)
+        shmemi_ctx_check(ctx, call);
+    else
+        shmemi_check_init(call);
 }
 
 /* Stores are not all that there is to order: device memory, and atomics that the NIC does on this PE's own node. */
-SHMEMI_COLD static void far_fence(shmem_ctx_t ctx, const char *call)
+SHMEMI_COLD static void odd_fence(shmem_ctx_t ctx, const char *call)
 {
+    check_ctx(ctx, call);
     if (shmemi.gpu_up)
         shmemi_devmem_quiet(call);
     SHMEMI_FENCE_ACQREL();
@@ -297,19 +457,18 @@ SHMEMI_COLD static void far_fence(shmem_ctx_t ctx, const char *call)
 
 void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
-    if (ctx != SHMEM_CTX_DEFAULT)
-        shmemi_ctx_check(ctx, call);
-    else
-        shmemi_check_init(call);
-    if (shmemi_unlikely(shmemi.gpu_up || shmemi_net.up)) {
-        far_fence(ctx, call);
+    if (shmemi_unlikely(shmemi.odd)) {
+        odd_fence(ctx, call);
         return;
     }
+    if (ctx != SHMEM_CTX_DEFAULT)
+        shmemi_ctx_check(ctx, call);
     SHMEMI_FENCE_ACQREL();
 }
 
-SHMEMI_COLD static void far_quiet(shmem_ctx_t ctx, const char *call)
+SHMEMI_COLD static void odd_quiet(shmem_ctx_t ctx, const char *call)
 {
+    check_ctx(ctx, call);
     if (shmemi.gpu_up)
         shmemi_devmem_quiet(call);
     if (shmemi_net.up)
@@ -319,14 +478,12 @@ SHMEMI_COLD static void far_quiet(shmem_ctx_t ctx, const char *call)
 
 void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
-    if (ctx != SHMEM_CTX_DEFAULT)
-        shmemi_ctx_check(ctx, call);
-    else
-        shmemi_check_init(call);
-    if (shmemi_unlikely(shmemi.gpu_up || shmemi_net.up)) {
-        far_quiet(ctx, call);
+    if (shmemi_unlikely(shmemi.odd)) {
+        odd_quiet(ctx, call);
         return;
     }
+    if (ctx != SHMEM_CTX_DEFAULT)
+        shmemi_ctx_check(ctx, call);
     SHMEMI_FENCE_SC();
 }
 

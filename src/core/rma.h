@@ -70,8 +70,8 @@ SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
 }
 
 /*
- * Of one element, where load and store do not lead: to another node, or to device memory.  Words go by value, so that they
- * stay in registers on the other way.
+ * Of one element, all that the shortest way does not do: argument errors, MARROW_CHECK, another node, device memory.  Words
+ * go by value, so that they stay in registers on the other way.
  */
 SHMEMI_COLD void shmemi_p_far(shmem_ctx_t ctx, void *dest, uint64_t bits, size_t size, int world, const char *call);
 SHMEMI_COLD uint64_t shmemi_g_far(shmem_ctx_t ctx, const void *source, size_t size, int world, const char *call);
@@ -96,7 +96,7 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *there;
 
-    if (shmemi_unlikely(!shmemi_reach(dest, size, world, call, &there))) {
+    if (shmemi_unlikely(!shmemi_reach_plain(&shmemi.peers, dest, size, world, shmemi.check_blocks, &there))) {
         uint64_t bits = 0;
 
         if (size <= sizeof bits) {
@@ -116,7 +116,7 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value_out, const void *source
     int world = shmemi_ctx_world_pe(ctx, pe, call);
     void *there;
 
-    if (shmemi_unlikely(!shmemi_reach(source, size, world, call, &there))) {
+    if (shmemi_unlikely(!shmemi_reach_plain(&shmemi.peers, source, size, world, shmemi.check_blocks, &there))) {
         uint64_t bits;
 
         if (size <= sizeof bits) {

@@ -62,7 +62,10 @@ struct shmemi_peer {
     uintptr_t dheap;           /* the same for its device heap; the CPU does not touch it */
     struct shmemi_pe_ctl *ctl; /* and its control words; NULL on another node */
     char *team_blocks;         /* SHMEMI_TEAMS_MAX blocks of SHMEMI_TEAM_BLOCK_BYTES */
+    uintptr_t spare[3];        /* a PE's place is a shift */
 };
+
+_Static_assert(sizeof(struct shmemi_peer) == 64, "a power of two");
 
 struct shmemi_state {
     /* read by every call: keep within two cache lines */
@@ -74,8 +77,17 @@ struct shmemi_state {
     size_t heap_len;
     uintptr_t data_base;           /* own .data/.bss, page rounded; len 0 when static data is not shared */
     size_t data_len;
-    bool check_blocks;             /* MARROW_CHECK=1 */
-    bool gpu_up;                   /* pointers may be device memory (devmem.h) */
+    /* What is out of the ordinary.  Calls ask for all that may concern them in one test, and then go another way. */
+    union {
+        struct {
+            bool check_blocks; /* MARROW_CHECK=1 */
+            bool gpu_up;       /* pointers may be device memory (devmem.h) */
+            bool net_up;       /* as shmemi_net.up */
+            bool away;         /* before init, after finalize */
+        };
+        uint16_t odd_memory; /* the first two */
+        uint32_t odd;
+    };
     struct shmemi_pe_ctl *my_ctl;
     struct shmemi_node_hdr *node;
     unsigned spin_limit;           /* polls before the first yield; small when PEs outnumber CPUs */
