@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause *
- * nodes: some=no
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * one_sided.c - puts, gets and atomics where other libraries were found wrong: bit patterns, neighbours of small
  * words, empty strided calls, order seen by a third PE.
+ *
+ * nodes: some=no
  */
 #include "tap.h"
 
