@@ -109,6 +109,17 @@ SHMEMI_DEV_COLD void shmemi_not_started(void)
 /* In a loop whose answer comes from another PE and is near: on a GPU polls follow one another at once. */
 #define SHMEMI_POLL_PAUSE() ((void)0)
 
+/* About half of what a load from L2 takes: between two polls that are to be under way by turns. */
+SHMEMI_DEV void shmemi_poll_gap(void)
+{
+    uint32_t begin, now;
+
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(begin) : : "memory");
+    do {
+        asm volatile("mov.u32 %0, %%clock;" : "=r"(now) : : "memory");
+    } while (now - begin < 90);
+}
+
 #define SHMEMI_UNROLL _Pragma("unroll")
 /* What other PEs can reach is never shared or local memory: the compiler need not look. */
 #define SHMEMI_ASSUME_GLOBAL(p) __builtin_assume(__isGlobal(p))
@@ -163,6 +174,7 @@ SHMEMI_DEV_COLD void shmemi_not_started(void)
 }
 
 #define SHMEMI_POLL_PAUSE() SHMEMI_PAUSE()
+#define shmemi_poll_gap() ((void)0)
 #define SHMEMI_UNROLL
 #define SHMEMI_ROLLED
 #define SHMEMI_ASSUME_GLOBAL(p) ((void)0)
