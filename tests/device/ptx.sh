@@ -84,6 +84,7 @@ has shmemi_lines_send 'st\.relaxed\.sys\.v2\.(b|u)64' 1 "data and flags by 16-by
 has reduce_block 'ld\.relaxed\.sys\.v2\.(b|u)64' 4 "four members' lines in flight"
 has reduce_block 'ld\.(global\.)?v2\.(b|u)64' 4 "four members' vectors in flight"
 fences shmemi_op_meet 1
+fences shmemi_exchange_meet 1
 fences shmemi_dev_broadcast 1
 echo "1..$n"
 exit $bad

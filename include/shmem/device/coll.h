@@ -181,7 +181,7 @@ SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint
 }
 
 /* Meets the others, with a fence, and copies the own block: by the threads that do not serve members, if there are any. */
-SHMEMI_DEV void shmemi_exchange_meet(struct shmemi_op *o, char *own_dest, const char *own_source, uint64_t len)
+SHMEMI_DEV_LARGE void shmemi_exchange_meet(struct shmemi_op *o, char *own_dest, const char *own_source, uint64_t len)
 {
     uint32_t servers = shmemi_sync_servers(o->scope), spare = o->size - servers;
 
