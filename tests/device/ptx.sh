@@ -47,8 +47,8 @@ fences() { # FUNCTION WANT
 
 has p 'st\.relaxed\.sys\.(b|u)32' 1 "one relaxed store"
 has g 'ld\.relaxed\.sys\.(b|u)32' 1 "one relaxed load"
-has shmemi_copy 'ld\.(global\.)?v2\.(b|u)64' 8 "eight loads of 16 bytes in a turn"
-has shmemi_copy 'st\.(global\.)?v2\.(b|u)64' 8 "eight stores of 16 bytes in a turn"
+has shmemi_copy_vectors 'ld\.(global\.)?v2\.(b|u)64' 8 "eight loads of 16 bytes in a turn"
+has shmemi_copy_vectors 'st\.(global\.)?v2\.(b|u)64' 8 "eight stores of 16 bytes in a turn"
 has shmemi_copy_by_one 'ld\.(global\.)?v2\.(b|u)64' 8 "a thread by itself has loads of 16 bytes in flight"
 has shmemi_copy_shifted 'st\.(global\.)?v2\.(b|u)64' 1 "misaligned pairs go by 16 bytes"
 has put_signal 'st\.release\.sys\.(b|u)64' 1 "the signal is a release store"
@@ -73,7 +73,7 @@ has set 'st\.relaxed\.sys' 1 "a store"
 has fetch 'ld\.relaxed\.sys' 1 "a load"
 has wait 'ld\.acquire\.sys' 1 "polls with acquire"
 for f in p g put_thread put_block get_block put_signal signal_add signal_op add fetch_add swap cswap set fetch wait \
-    shmemi_copy shmemi_copy_by_one shmemi_copy_shifted shmemi_lines_send shmemi_dev_fcollect reduce_block; do
+    shmemi_copy_vectors shmemi_copy_by_one shmemi_copy_shifted shmemi_lines_send shmemi_dev_fcollect reduce_block; do
     fences $f 0
 done
 fences fence 1
