@@ -2,6 +2,8 @@
 /* coll.c - broadcast, collect and alltoall on teams: the small sizes, and the choice (see coll.h). */
 #include "coll.h"
 
+#include "devmem_coll.h"
+
 /* ---- checks and copies ---- */
 
 void shmemi_check_root(int root, int n_pes, const char *call)
@@ -119,6 +121,10 @@ void shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t 
         shmemi_team_sync(t, call);
         return;
     }
+    if (shmemi_devmem_coll(dest, source)) {
+        shmemi_devmem_broadcast(t, dest, source, len, root, call);
+        return;
+    }
     shmemi_check_symmetric(dest, len, call);
     if (t->my_pe == root)
         shmemi_check_symmetric(source, len, call);
@@ -145,6 +151,10 @@ void shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t l
 
     if (len == 0) {
         shmemi_team_sync(t, call);
+        return;
+    }
+    if (shmemi_devmem_coll(dest, source)) {
+        shmemi_devmem_fcollect(t, dest, source, len, call);
         return;
     }
     shmemi_check_symmetric(dest, total, call);
@@ -183,6 +193,10 @@ void shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t le
     size_t at = 0;
     bool bulk = false;
 
+    if (shmemi_devmem_coll(dest, source)) {
+        shmemi_devmem_collect(t, dest, source, len, call);
+        return;
+    }
     shmemi_check_symmetric(source, len, call);
     if (t->coll->span) {
         shmemi_span_collect(t, dest, source, len, call);
@@ -312,6 +326,10 @@ void shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff
 
     if (n == 0) {
         shmemi_team_sync(t, call);
+        return;
+    }
+    if (shmemi_devmem_coll(dest, source)) {
+        shmemi_devmem_alltoalls(t, dest, source, dst, sst, nelems, elem, call);
         return;
     }
     shmemi_check_symmetric(dest, dest_len, call);

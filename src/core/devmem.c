@@ -10,6 +10,7 @@
 #include "shmem/device/syncblk.h"
 #include "team_slots.h"
 #include "transports/cuda/gpu.h"
+#include "transports/cuda/kernel.h"
 #include "wait.h"
 
 #include <shmemx.h>
@@ -31,6 +32,7 @@ struct tables {
 
 static struct {
     bool tried, failed;
+    bool kernels; /* the library's kernels are loaded on every PE of the node */
     char why[256];
     unsigned steps; /* votes so far, the same on every PE */
     struct tables tables;
@@ -380,6 +382,7 @@ static void bring_up(const char *call)
 {
     struct shmemi_gpu_card *mine = card_of(shmemi.my_pe);
     bool good = open_own() == 0;
+    int bad;
 
     mine->state = good ? SHMEMI_GPU_READY : SHMEMI_GPU_FAILED;
     good = step(good, call);
@@ -394,6 +397,8 @@ static void bring_up(const char *call)
         close_own();
         return;
     }
+    /* Where they do not load, what needs them says why when it is called. */
+    it.kernels = shmemi_devmem_agree(shmemi_kernels_load() == 0, &bad, call);
     shmemi.gpu_up = true;
     shmemi_devmem_host_heap(shmemi_heap_top());
     shmemi_ctxs_tell_kernels();
@@ -408,6 +413,11 @@ void shmemi_devmem_host_heap(size_t end)
         shmemi_gpu_register(shmemi.peers[shmemi.local_pes[i]].heap, end, shmemi.heap_len);
 }
 
+bool shmemi_devmem_kernels(void)
+{
+    return it.kernels;
+}
+
 bool shmemi_devmem_start(const char *call)
 {
     if (!it.tried) {
@@ -419,7 +429,7 @@ bool shmemi_devmem_start(const char *call)
 
 int shmemi_devmem_init(void)
 {
-    it.tried = it.failed = false;
+    it.tried = it.failed = it.kernels = false;
     it.steps = 0;
     it.why[0] = '\0';
     if (!shmemi.gpu_wanted)

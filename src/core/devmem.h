@@ -26,6 +26,9 @@ void shmemi_devmem_fini(void);
 /* Collective over the world: brings CUDA up unless it is.  False on all PEs alike: not possible, and this PE has said why. */
 bool shmemi_devmem_start(const char *call);
 
+/* Are the library's kernels loaded, on all PEs of the node? */
+bool shmemi_devmem_kernels(void);
+
 /* Why it is not possible, in words. */
 const char *shmemi_devmem_why(void);
 

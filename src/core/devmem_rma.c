@@ -98,7 +98,7 @@ bool shmemi_devmem_strided(bool put, void *dest, const void *source, size_t dst,
         dest = shmemi_devmem_address(dest, span, pe, call);
     else
         source = shmemi_devmem_address(source, span, pe, call);
-    copied(shmemi_gpu_copy2d(dest, dst, source, sst, block, n, NULL), symmetric, put ? source : dest, n * block, pe, call);
+    copied(shmemi_gpu_copy2d(dest, dst, source, sst, block, n), symmetric, put ? source : dest, n * block, pe, call);
     if (put)
         shmemi_wake_peer(shmemi.peers[pe].ctl);
     return true;

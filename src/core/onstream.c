@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "devmem_rma.h"
+#include "team_slots.h"
 #include "transports/cuda/gpu.h"
 #include "transports/cuda/kernel.h"
 #include "wait.h"
@@ -108,7 +109,7 @@ void shmemi_iput_on(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst
         return;
     check_strides(dst, sst, call);
     dest = shmemi_devmem_address(dest, reach_of(to_step, nelems, elem, call), pe, call);
-    copied(shmemi_gpu_copy2d(dest, to_step, source, from_step, elem, nelems, stream), dest, nelems * elem, pe, call);
+    copied(shmemi_gpu_copy2d_on(dest, to_step, source, from_step, elem, nelems, stream), dest, nelems * elem, pe, call);
 }
 
 void shmemi_iget_on(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t elem, int pe,
@@ -122,7 +123,7 @@ void shmemi_iget_on(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst
         return;
     check_strides(dst, sst, call);
     source = shmemi_devmem_address(source, reach_of(from_step, nelems, elem, call), pe, call);
-    copied(shmemi_gpu_copy2d(dest, to_step, source, from_step, elem, nelems, stream), source, nelems * elem, pe, call);
+    copied(shmemi_gpu_copy2d_on(dest, to_step, source, from_step, elem, nelems, stream), source, nelems * elem, pe, call);
 }
 
 void shmemi_put_signal_on(void *dest, const void *source, size_t len, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
@@ -162,10 +163,10 @@ static struct shmemi_team *team_of(shmem_team_t team, const char *call)
     return shmemi_team_get_or_invalid(team, call);
 }
 
-static void fill_team(struct shmemi_kernel_args *args, const struct shmemi_team *t, shmem_team_t team)
+static void fill_team(struct shmemi_kernel_args *args, const struct shmemi_team *t)
 {
     args->team = shmemi_devmem_team_entry(t);
-    args->team_handle = (uintptr_t)team;
+    args->team_handle = (uintptr_t)shmemi_team_handle(t);
 }
 
 static int sync_on(shmem_team_t team, bool fenced, struct CUstream_st *stream, const char *call)
@@ -175,7 +176,7 @@ static int sync_on(shmem_team_t team, bool fenced, struct CUstream_st *stream, c
 
     if (!t)
         return -1;
-    fill_team(&args, t, team);
+    fill_team(&args, t);
     launch(SHMEMI_KERNEL_sync, &args, 1, 32, stream, call);
     return 0;
 }
@@ -207,7 +208,7 @@ int shmemi_coll_on(int coll, shmem_team_t team, void *dest, const void *source, 
     if (coll == SHMEMI_KERNEL_BROADCAST && (root < 0 || root >= t->n_pes))
         shmemi_fatal(call, "PE_root %d is out of range: the team has PEs 0 to %d", root, t->n_pes - 1);
     check_symmetric(t, dest, all_parts ? shmemi_bytes(len, (size_t)t->n_pes) : len, call);
-    fill_team(&args, t, team);
+    fill_team(&args, t);
     args.value = coll == SHMEMI_KERNEL_ALLTOALL ? len : 0;
     if (len <= shmemi_sync_message((uint32_t)t->n_pes) || coll == SHMEMI_KERNEL_COLLECT)
         launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
@@ -224,25 +225,31 @@ static bool has_short_form(int kind, int op)
                                        kind == SHMEMI_KERNEL_I32 || kind == SHMEMI_KERNEL_U32);
 }
 
+void shmemi_team_reduce_on(const struct shmemi_team *t, void *dest, const void *source, size_t len, int kind, int op,
+                           struct CUstream_st *stream, const char *call)
+{
+    struct shmemi_kernel_args args = { .dest = (uintptr_t)dest, .source = (uintptr_t)source, .bytes = len,
+                                       .coll = SHMEMI_KERNEL_REDUCE, .op = (uint32_t)op, .kind = kind };
+
+    check_symmetric(t, dest, len, call);
+    check_symmetric(t, source, len, call);
+    fill_team(&args, t);
+    if (len <= shmemi_sync_message((uint32_t)t->n_pes) && has_short_form(kind, op))
+        launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
+    else
+        launch(SHMEMI_KERNEL_reduce, &args, blocks_for(len), SHMEMI_KERNEL_THREADS, stream, call);
+}
+
 int shmemi_reduce_on(shmem_team_t team, void *dest, const void *source, size_t nreduce, size_t elem, int kind, int op,
                      struct CUstream_st *stream, const char *call)
 {
-    size_t len = shmemi_bytes(nreduce, elem);
-    struct shmemi_kernel_args args = { .dest = (uintptr_t)dest, .source = (uintptr_t)source, .bytes = len,
-                                       .coll = SHMEMI_KERNEL_REDUCE, .op = (uint32_t)op, .kind = kind };
     const struct shmemi_team *t = team_of(team, call);
 
     if (!t)
         return -1;
     if (kind == SHMEMI_KERNEL_NO_KIND)
         shmemi_fatal(call, "GPUs have no long double");
-    check_symmetric(t, dest, len, call);
-    check_symmetric(t, source, len, call);
-    fill_team(&args, t, team);
-    if (len <= shmemi_sync_message((uint32_t)t->n_pes) && has_short_form(kind, op))
-        launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
-    else
-        launch(SHMEMI_KERNEL_reduce, &args, blocks_for(len), SHMEMI_KERNEL_THREADS, stream, call);
+    shmemi_team_reduce_on(t, dest, source, shmemi_bytes(nreduce, elem), kind, op, stream, call);
     return 0;
 }
 

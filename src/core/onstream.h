@@ -29,7 +29,9 @@ void shmemi_wait_on(int kind, const void *ivar, int cmp, uint64_t value, struct 
 /* coll: enum shmemi_kernel_coll; len: bytes of one member's part. */
 int shmemi_coll_on(int coll, shmem_team_t team, void *dest, const void *source, size_t len, int root,
                    struct CUstream_st *stream, const char *call);
-/* kind, op: enum shmemi_kernel_red_kind, _op */
+/* kind, op: enum shmemi_kernel_red_kind, _op.  team_reduce_on: for a team that is there, and a kind that GPUs have. */
+void shmemi_team_reduce_on(const struct shmemi_team *t, void *dest, const void *source, size_t len, int kind, int op,
+                           struct CUstream_st *stream, const char *call);
 int shmemi_reduce_on(shmem_team_t team, void *dest, const void *source, size_t nreduce, size_t elem, int kind, int op,
                      struct CUstream_st *stream, const char *call);
 

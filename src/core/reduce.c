@@ -7,6 +7,8 @@
  */
 #include "reduce.h"
 
+#include "devmem_coll.h"
+
 #define CHUNK_BYTES 4096 /* stays in the first-level cache */
 
 void shmemi_share(const struct shmemi_group *g, size_t n, size_t elem, size_t *first_out, size_t *count_out)
@@ -60,6 +62,10 @@ void shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nre
 
     if (len == 0) {
         shmemi_team_sync(t, call);
+        return;
+    }
+    if (shmemi_devmem_coll(dest, source)) {
+        shmemi_devmem_reduce(t, dest, source, nreduce, elem, kernel, call);
         return;
     }
     shmemi_check_symmetric(dest, len, call);

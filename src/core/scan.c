@@ -2,6 +2,8 @@
 /* scan.c - inclusive and exclusive prefix sums over a team (specification 1.6, section 9.10). */
 #include "reduce.h"
 
+#include "devmem_coll.h"
+
 #define CHUNK_BYTES 4096
 
 /*
@@ -49,6 +51,10 @@ void shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelem
 
     if (len == 0) {
         shmemi_team_sync(t, call);
+        return;
+    }
+    if (shmemi_devmem_coll(dest, source)) {
+        shmemi_devmem_scan(t, dest, source, nelems, elem, inclusive, kernel, call);
         return;
     }
     shmemi_check_symmetric(dest, len, call);

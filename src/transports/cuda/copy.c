@@ -70,9 +70,8 @@ static int send_value(void *to, const void *value, size_t size)
     int rc = SHMEMI_CU_OK;
 
     if (!values.slots)
-        rc = shmemi_cu.host_alloc((void **)&values.slots, VALUES * VALUE_BYTES,
-                                  SHMEMI_CU_REGISTER_PORTABLE | SHMEMI_CU_REGISTER_MAPPED);
-    else if (values.next % VALUES == 0)
+        return SHMEMI_CU_INVALID_VALUE;
+    if (values.next && values.next % VALUES == 0)
         rc = shmemi_cu.stream_sync(shmemi_gpu.stream); /* all slots are on their way */
     if (rc != SHMEMI_CU_OK)
         return rc;
@@ -92,6 +91,13 @@ int shmemi_gpu_copy_value(void *to, const void *value, size_t size)
     pthread_mutex_unlock(&values.lock);
     shmemi_gpu_leave();
     return shmemi_gpu_check(rc, "a store to device memory fails");
+}
+
+int shmemi_gpu_copy_open(void)
+{
+    return shmemi_gpu_check(shmemi_cu.host_alloc((void **)&values.slots, VALUES * VALUE_BYTES,
+                                                 SHMEMI_CU_REGISTER_PORTABLE | SHMEMI_CU_REGISTER_MAPPED),
+                            "no pinned host memory");
 }
 
 void shmemi_gpu_copy_close(void)
@@ -124,31 +130,45 @@ int shmemi_gpu_copy_on(void *to, const void *from, size_t len, void *stream)
     return shmemi_gpu_check(rc, "a copy on a stream fails");
 }
 
-int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                      void *stream)
+/* Caller has the context current. */
+static int enqueue2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, void *stream)
 {
-    struct shmemi_cu_copy2d c = { .src_type = SHMEMI_CU_MEMORY_UNIFIED, .src_device = (uintptr_t)from, .src_pitch = from_pitch,
-                                  .dst_type = SHMEMI_CU_MEMORY_UNIFIED, .dst_device = (uintptr_t)to, .dst_pitch = to_pitch,
+    struct shmemi_cu_copy2d c = { .src_type = SHMEMI_CU_MEMORY_DEVICE, .src_device = (uintptr_t)from, .src_pitch = from_pitch,
+                                  .dst_type = SHMEMI_CU_MEMORY_DEVICE, .dst_device = (uintptr_t)to, .dst_pitch = to_pitch,
                                   .width = width, .height = height };
+
+    if (!shmemi_gpu_is_device_pointer(from)) {
+        c.src_type = SHMEMI_CU_MEMORY_HOST;
+        c.src_host = from;
+    }
+    if (!shmemi_gpu_is_device_pointer(to)) {
+        c.dst_type = SHMEMI_CU_MEMORY_HOST;
+        c.dst_host = to;
+    }
+    return shmemi_cu.copy2d_async(&c, stream);
+}
+
+int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
+{
     int rc;
 
     if (!shmemi_gpu_enter())
         return -EIO;
-    if (shmemi_gpu_is_device_pointer(from)) {
-        c.src_type = SHMEMI_CU_MEMORY_DEVICE;
-    } else {
-        c.src_type = SHMEMI_CU_MEMORY_HOST;
-        c.src_host = from;
-    }
-    if (shmemi_gpu_is_device_pointer(to)) {
-        c.dst_type = SHMEMI_CU_MEMORY_DEVICE;
-    } else {
-        c.dst_type = SHMEMI_CU_MEMORY_HOST;
-        c.dst_host = to;
-    }
-    rc = stream ? shmemi_cu.copy2d_async(&c, stream) : finish(shmemi_cu.copy2d_async(&c, shmemi_gpu.stream), true);
+    rc = finish(enqueue2d(to, to_pitch, from, from_pitch, width, height, shmemi_gpu.stream), true);
     shmemi_gpu_leave();
     return shmemi_gpu_check(rc, "a strided copy fails");
+}
+
+int shmemi_gpu_copy2d_on(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                         void *stream)
+{
+    int rc;
+
+    if (!shmemi_gpu_enter())
+        return -EIO;
+    rc = enqueue2d(to, to_pitch, from, from_pitch, width, height, stream);
+    shmemi_gpu_leave();
+    return shmemi_gpu_check(rc, "a strided copy on a stream fails");
 }
 
 int shmemi_gpu_set(void *to, int value, size_t len)

@@ -159,7 +159,11 @@ int shmemi_gpu_open(const struct shmemi_gpu_conf *conf, struct shmemi_gpu_card *
     }
     rc = shmemi_gpu_check(shmemi_cu.stream_create(&g->stream, SHMEMI_CU_STREAM_NON_BLOCKING), "cannot make a stream");
     if (!rc)
+        rc = shmemi_gpu_copy_open();
+    if (!rc)
         rc = shmemi_gpu_heap_open(conf, mine);
+    if (rc)
+        shmemi_gpu_copy_close();
     shmemi_gpu_leave();
     if (rc) {
         close_context();

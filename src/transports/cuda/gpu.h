@@ -118,15 +118,18 @@ int shmemi_gpu_image_fill(const struct shmemi_dev_state *state);
 int shmemi_gpu_copy(void *to, const void *from, size_t len, bool wait);
 /* At most 16 bytes from host memory, not waited for; the value may change at once. */
 int shmemi_gpu_copy_value(void *to, const void *value, size_t size);
-/* stream NULL: the library's own, and waits. */
-int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
-                      void *stream);
+/* Waits. */
+int shmemi_gpu_copy2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height);
 int shmemi_gpu_set(void *to, int value, size_t len);
 /* Completes the copies that nobody waited for. */
 int shmemi_gpu_flush(void);
+/* Caller has the context current. */
+int shmemi_gpu_copy_open(void);
 void shmemi_gpu_copy_close(void);
-/* On the caller's stream; captured into graphs as it is. */
-int shmemi_gpu_stream_wait(void *stream);
+/* On the caller's stream, of which NULL is one; captured into graphs as it is. */
 int shmemi_gpu_copy_on(void *to, const void *from, size_t len, void *stream);
+int shmemi_gpu_copy2d_on(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                         void *stream);
+int shmemi_gpu_stream_wait(void *stream);
 
 #endif

@@ -110,6 +110,15 @@ static void end(void)
     pthread_mutex_unlock(&it.lock);
 }
 
+int shmemi_kernels_load(void)
+{
+    int rc = begin();
+
+    if (!rc)
+        end();
+    return rc;
+}
+
 static int launch(enum shmemi_kernel which, const struct shmemi_kernel_args *args, unsigned blocks, unsigned threads,
                   void *stream)
 {

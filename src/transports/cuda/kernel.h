@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kernel.h - the kernels that the library itself launches: compiled into it where nvcc was found, loaded on first use.
+ * kernel.h - the kernels that the library itself launches: compiled into it where nvcc was found.
  *
  * Functions give 0, or -errno, whose cause shmemi_kernel_why() tells.
  */
@@ -16,6 +16,8 @@
 bool shmemi_kernels_built(const char **archs_out);
 const char *shmemi_kernel_why(void);
 
+/* Loads them, unless it has been tried.  At CUDA's start, since nothing can be loaded while a stream is being captured. */
+int shmemi_kernels_load(void);
 /* An atomic operation on a word of device memory here; waits for it.  old_out may be NULL. */
 int shmemi_kernel_amo(int op, void *word, uint64_t value, uint64_t cond, uint64_t *old_out, size_t size);
 /* Launches kernel `which` on the stream, which may be under capture. */
