@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include "info.h"
+
 #include "core/env.h"
 #include "core/log.h"
 #include "core/nic_load.h"
@@ -94,6 +96,11 @@ static void show_config(void)
     printf("  sanitizers   %s\n", SHMEMI_SANITIZERS);
     printf("  headers      PMIx %s, hwloc %s, verbs %s, CUDA %s\n", yes_no(pmix), yes_no(hwloc), yes_no(verbs),
            yes_no(cuda));
+#ifdef HAVE_NVCC
+    printf("  nvcc         yes\n");
+#else
+    printf("  nvcc         no\n");
+#endif
 }
 
 /* A program of this name in PATH, or NULL. */
@@ -286,6 +293,7 @@ static int show_transports(void)
                why);
     else
         printf("  shm          yes: PEs of one node share memory, load and store\n");
+    shmemi_info_gpus();
     show_net();
     return status ? 1 : 0;
 }
