@@ -258,7 +258,11 @@ directive() {
 }
 
 case $name in
-tests/mp/*)
+tests/device/*.sh)
+    bounded "${MARROW_TEST_TIMEOUT:-300}" "${program[@]}"
+    read_tap "" "$status" 0
+    ;;
+tests/mp/* | tests/device/*)
     source=$src/$name.c
     [ -f "$source" ] || source=$src/$name.cc
     mapfile -t rows < <(directive run)

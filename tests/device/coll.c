@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
+ */
 /*
  * coll.c - collectives in kernels: every one at every scope, of lengths on both sides of each threshold, back to back and on
  * teams that overlap.

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
+ */
 /*
  * rma.c - kernels put to, get from and signal to their neighbour: every scope, every alignment, every type's p and g.
  *

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
+ */
 /*
  * sync.c - barriers and syncs in kernels at every scope, across launches and mixed: nobody passes before all have come, and a
  * barrier shows what every thread of every PE stored.

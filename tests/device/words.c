@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
+ */
 /*
  * words.c - single words in kernels: p and g of every type, strided copies, every atomic, waits and tests on words and sets,
  * contexts of a team, questions about PEs and teams.

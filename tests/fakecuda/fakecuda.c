@@ -10,6 +10,9 @@
  *     FAKECUDA_DEVICES=N      devices (1)          FAKECUDA_MEMORY=BYTES   of each process (1 GiB)
  *     FAKECUDA_NO_VMM=1       no descriptors       FAKECUDA_VERSION=N      of the driver (13000)
  *     FAKECUDA_NO_PEER=1      no access between devices
+ *
+ * A test finds one function more, fakecuda_capture(stream, on): from on to off everything must be put on that stream, and
+ * what a driver refuses while a stream is being captured fails.
  */
 #define _GNU_SOURCE
 #include "transports/cuda/driver.h"
@@ -72,6 +75,29 @@ static void *current(void)
 {
     return depth ? stack[depth - 1] : NULL;
 }
+
+/* ---- a capture that the test pretends ---- */
+
+static bool capturing;
+static void *captured;
+
+PUBLIC void fakecuda_capture(void *stream, int on);
+PUBLIC void fakecuda_capture(void *stream, int on)
+{
+    captured = stream;
+    capturing = on;
+}
+
+#define NOT_IN_CAPTURE   \
+    do {                 \
+        if (capturing)   \
+            return 900;  \
+    } while (0)
+#define RIGHT_STREAM                            \
+    do {                                        \
+        if (capturing && stream != captured)    \
+            return 900;                         \
+    } while (0)
 
 #define NEED_CONTEXT         \
     do {                     \
@@ -176,6 +202,7 @@ PUBLIC int error_name_(int error, const char **text)
     case SHMEMI_CU_INVALID_VALUE: *text = "CUDA_ERROR_INVALID_VALUE"; break;
     case SHMEMI_CU_OUT_OF_MEMORY: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
     case SHMEMI_CU_NO_DEVICE: *text = "CUDA_ERROR_NO_DEVICE"; break;
+    case 900: *text = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"; break;
     case 201: *text = "CUDA_ERROR_INVALID_CONTEXT"; break;
     default: *text = "CUDA_ERROR_OTHER";
     }
@@ -208,8 +235,8 @@ PUBLIC int device_uuid_(struct shmemi_cu_uuid *uuid, int device)
 
 PUBLIC int device_attribute_(int *value, int attribute, int device)
 {
-    (void)device;
     switch (attribute) {
+    case SHMEMI_CU_ATTR_PCI_BUS: *value = device + 1; break;
     case SHMEMI_CU_ATTR_SMS: *value = 4; break;
     case SHMEMI_CU_ATTR_MAJOR: *value = 9; break;
     case SHMEMI_CU_ATTR_VMM:
@@ -244,6 +271,7 @@ PUBLIC int p2p_attribute_(int *value, int attribute, int device, int peer)
 
 PUBLIC int primary_retain_(void **ctx, int device)
 {
+    NOT_IN_CAPTURE;
     *ctx = &contexts[device];
     return SHMEMI_CU_OK;
 }
@@ -290,6 +318,7 @@ PUBLIC int ctx_device_(int *device)
 
 PUBLIC int stream_create_(void **stream, unsigned flags)
 {
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     (void)flags;
     *stream = malloc(1);
@@ -305,6 +334,7 @@ PUBLIC int stream_destroy_(void *stream)
 
 PUBLIC int stream_sync_(void *stream)
 {
+    NOT_IN_CAPTURE;
     (void)stream;
     NEED_CONTEXT;
     return SHMEMI_CU_OK;
@@ -349,6 +379,7 @@ PUBLIC int va_reserve_(uint64_t *ptr, size_t len, size_t align, uint64_t at, uin
     char *raw;
     uint64_t p;
 
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     if (!len || len % GRANULE || flags || at)
         return SHMEMI_CU_INVALID_VALUE;
@@ -401,6 +432,7 @@ PUBLIC int mem_create_(uint64_t *handle, size_t len, const struct shmemi_cu_allo
 {
     int fd;
 
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     if (flags || !len || len % GRANULE || prop->type != SHMEMI_CU_PINNED || prop->location.type != SHMEMI_CU_AT_DEVICE)
         return SHMEMI_CU_INVALID_VALUE;
@@ -507,6 +539,7 @@ PUBLIC int mem_alloc_(uint64_t *ptr, size_t len)
     int fd = memfd_create("fakecuda", MFD_CLOEXEC);
     void *p;
 
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     if (used + len > (size_t)setting("FAKECUDA_MEMORY", 1 << 30) || ftruncate(fd, (off_t)len)) {
         close(fd);
@@ -522,6 +555,7 @@ PUBLIC int mem_free_(uint64_t ptr)
 {
     struct range *r = range_at(ALLOCATED, ptr);
 
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     if (!r)
         return SHMEMI_CU_INVALID_VALUE;
@@ -533,6 +567,7 @@ PUBLIC int mem_free_(uint64_t ptr)
 
 PUBLIC int host_alloc_(void **ptr, size_t len, unsigned flags)
 {
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     (void)flags;
     *ptr = aligned_alloc(4096, (len + 4095) & ~(size_t)4095);
@@ -544,6 +579,7 @@ PUBLIC int host_free_(void *ptr)
 {
     struct range *r = range_at(PINNED, (uintptr_t)ptr);
 
+    NOT_IN_CAPTURE;
     if (!r)
         return SHMEMI_CU_INVALID_VALUE;
     r->kind = NONE;
@@ -555,6 +591,7 @@ PUBLIC int host_register_(void *ptr, size_t len, unsigned flags)
 {
     uint64_t at = (uintptr_t)ptr;
 
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     if (flags != (SHMEMI_CU_REGISTER_PORTABLE | SHMEMI_CU_REGISTER_MAPPED) || !len)
         return SHMEMI_CU_INVALID_VALUE;
@@ -636,7 +673,7 @@ PUBLIC int pointer_attribute_(void *value, int attribute, uint64_t ptr)
 
 PUBLIC int copy_async_(uint64_t to, uint64_t from, size_t len, void *stream)
 {
-    (void)stream;
+    RIGHT_STREAM;
     NEED_CONTEXT;
     if (!range_ok(to, len) || !range_ok(from, len))
         return SHMEMI_CU_INVALID_VALUE;
@@ -662,7 +699,7 @@ PUBLIC int copy2d_async_(const struct shmemi_cu_copy2d *c, void *stream)
 
 PUBLIC int set8_async_(uint64_t ptr, unsigned char value, size_t len, void *stream)
 {
-    (void)stream;
+    RIGHT_STREAM;
     NEED_CONTEXT;
     if (!range_ok(ptr, len))
         return SHMEMI_CU_INVALID_VALUE;
@@ -676,6 +713,7 @@ PUBLIC int module_load_(void **module, const void *image)
 {
     const char *path = getenv("FAKECUDA_KERNELS");
 
+    NOT_IN_CAPTURE;
     NEED_CONTEXT;
     (void)image;
     *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -689,6 +727,7 @@ PUBLIC int module_unload_(void *module)
 
 PUBLIC int module_function_(void **function, void *module, const char *name)
 {
+    NOT_IN_CAPTURE;
     *function = dlsym(module, name);
     return *function ? SHMEMI_CU_OK : SHMEMI_CU_NOT_FOUND;
 }
@@ -723,7 +762,7 @@ PUBLIC int launch_(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     const unsigned grid[3] = { gx, gy, gz }, block[3] = { bx, by, bz };
 
     (void)shared;
-    (void)stream;
+    RIGHT_STREAM;
     NEED_CONTEXT;
     if (!function || extra || !gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024)
         return SHMEMI_CU_INVALID_VALUE;

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "tap.h"
 
+#include <dlfcn.h>
 #include <shmemx.h>
 #include <stdint.h>
 
@@ -57,6 +58,43 @@ static void one_sided(void)
     shmem_free(sig);
     shmem_free(d);
     tap_point("put, get, p, g, strided, signals and waits");
+}
+
+/* On `where` and nowhere else, and with nothing that a driver refuses while the stream is being captured. */
+static void captured(struct CUstream_st *where, const char *name)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *symbol = lib ? dlsym(lib, "fakecuda_capture") : NULL;
+    long *d = shmemx_calloc_device(SMALL, sizeof *d), *h = shmem_calloc(SMALL, sizeof *h);
+    int *sums = shmemx_calloc_device(2, sizeof *sums);
+    uint64_t *sig = shmemx_calloc_device(1, sizeof *sig);
+    void (*capture)(void *stream, int on);
+
+    tap_check(symbol != NULL);
+    if (!symbol)
+        return;
+    memcpy(&capture, &symbol, sizeof capture);
+    shmem_barrier_all();
+    capture(where, 1);
+    shmemx_long_put_on_stream(d, h, SMALL, behind(), where);
+    shmemx_long_get_on_stream(h, d, SMALL, behind(), where);
+    shmemx_long_p_on_stream(&d[1], 7, behind(), where);
+    shmemx_long_iput_on_stream(&d[10], h, 2, 1, 20, behind(), where);
+    shmemx_long_iget_on_stream(h, &d[10], 1, 2, 20, behind(), where);
+    shmemx_long_put_signal_on_stream(d, h, 1, sig, 1, SHMEM_SIGNAL_ADD, behind(), where);
+    shmemx_signal_wait_until_on_stream(sig, SHMEM_CMP_EQ, 1, where);
+    shmemx_quiet_on_stream(where);
+    shmemx_barrier_all_on_stream(where);
+    shmemx_long_fcollect_on_stream(SHMEM_TEAM_WORLD, d, h, 2, where);
+    shmemx_int_sum_reduce_on_stream(SHMEM_TEAM_WORLD, sums, &sums[1], 1, where);
+    shmemx_sync_all_on_stream(where);
+    capture(where, 0);
+    shmem_barrier_all();
+    shmem_free(sig);
+    shmem_free(sums);
+    shmem_free(h);
+    shmem_free(d);
+    dlclose(lib);
+    tap_point("under capture, on %s", name);
 }
 
 static void collectives(size_t n)
@@ -154,7 +192,11 @@ static void teams(void)
 int main(void)
 {
 #ifdef HAVE_NVCC
+    int other;
+
     tap_init();
+    captured(NULL, "the NULL stream"); /* first: nothing has used a kernel yet */
+    captured((struct CUstream_st *)&other, "another stream");
     one_sided();
     collectives(4);
     collectives(SMALL);
