@@ -76,12 +76,49 @@ SHMEMI_NOINLINE static void put_bytes(void *there, const void *source, size_t le
     shmemi_wake_peer(ctl);
 }
 
+enum way { ODD, NEAR, FAR };
+
+/* As shmemi_reach_plain, but tells the far way, where only a NIC leads, from those that have to be looked at closer. */
+SHMEMI_INLINE enum way way_to(const void *addr, size_t len, int world, void **there)
+{
+    uintptr_t off = (uintptr_t)addr - shmemi.heap_base, base;
+
+    if (shmemi_unlikely((unsigned)world >= (unsigned)shmemi.n_pes || shmemi.odd_memory))
+        return ODD;
+    if (shmemi_likely(off < shmemi.heap_len)) {
+        if (shmemi_unlikely(len > shmemi.heap_len - off))
+            return ODD;
+        base = shmemi.peers[world].heap;
+    } else {
+        off = (uintptr_t)addr - shmemi.data_base;
+        if (shmemi_unlikely(off >= shmemi.data_len || len > shmemi.data_len - off))
+            return ODD;
+        base = shmemi.peers[world].data;
+    }
+    *there = (void *)(base + off);
+    return shmemi_likely(base != 0) ? NEAR : FAR;
+}
+
+SHMEMI_COLD static void put_far(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
+{
+    shmemi_net_put(ctx, dest, source, len, world, false, call);
+}
+
+SHMEMI_COLD static void put_nbi_far(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
+                                    const char *call)
+{
+    shmemi_net_put(ctx, dest, source, len, world, true, call);
+}
+
 SHMEMI_INLINE void put(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, bool nbi, const char *call)
 {
     void *there;
+    enum way way = len ? way_to(dest, len, world, &there) : ODD;
 
-    if (shmemi_unlikely(len == 0 || !shmemi_reach_plain(&shmemi.peers, dest, len, world, shmemi.odd_memory, &there)))
+    if (shmemi_unlikely(way == ODD))
         (nbi ? put_nbi_odd : put_odd)(ctx, dest, source, len, world, call);
+    else if (shmemi_unlikely(way == FAR))
+        (nbi ? put_nbi_far : put_far)(ctx, dest, source, len, world, call);
     else if (copy_word(there, source, len))
         shmemi_wake_peer(shmemi.peers[world].ctl);
     else
@@ -143,12 +180,26 @@ SHMEMI_COLD static void get_nbi_odd(shmem_ctx_t ctx, void *dest, const void *sou
     odd_get(ctx, dest, source, len, world, true, call);
 }
 
+SHMEMI_COLD static void get_far(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, const char *call)
+{
+    shmemi_net_get(ctx, dest, source, len, world, false, call);
+}
+
+SHMEMI_COLD static void get_nbi_far(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world,
+                                    const char *call)
+{
+    shmemi_net_get(ctx, dest, source, len, world, true, call);
+}
+
 SHMEMI_INLINE void get(shmem_ctx_t ctx, void *dest, const void *source, size_t len, int world, bool nbi, const char *call)
 {
     void *there;
+    enum way way = len ? way_to(source, len, world, &there) : ODD;
 
-    if (shmemi_unlikely(len == 0 || !shmemi_reach_plain(&shmemi.peers, source, len, world, shmemi.odd_memory, &there)))
+    if (shmemi_unlikely(way == ODD))
         (nbi ? get_nbi_odd : get_odd)(ctx, dest, source, len, world, call);
+    else if (shmemi_unlikely(way == FAR))
+        (nbi ? get_nbi_far : get_far)(ctx, dest, source, len, world, call);
     else
         copy(dest, there, len);
 }
@@ -186,6 +237,10 @@ void shmemi_p_far(shmem_ctx_t ctx, void *dest, uint64_t bits, size_t size, int w
 {
     void *there;
 
+    if (shmemi_likely(way_to(dest, size, world, &there) == FAR)) {
+        shmemi_net_p(ctx, dest, &bits, size, world, call);
+        return;
+    }
     if (shmemi_reach(dest, size, world, call, &there)) {
         shmemi_store_elem(there, &bits, size);
         shmemi_wake_peer(shmemi.peers[world].ctl);
@@ -392,12 +447,12 @@ SHMEMI_NOINLINE static void put_bytes_signal(void *there, const void *source, si
 SHMEMI_INLINE void put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *sig_addr,
                               uint64_t signal, int sig_op, int world, bool nbi, const char *call)
 {
-    bool add = sig_op == SHMEM_SIGNAL_ADD;
+    bool add = sig_op != SHMEM_SIGNAL_SET;
     void *there = NULL, *word;
 
-    if (shmemi_unlikely((!add && sig_op != SHMEM_SIGNAL_SET) || ((uintptr_t)sig_addr & (sizeof *sig_addr - 1)) ||
-                        !shmemi_reach_plain(add ? &shmemi.amo_peers : &shmemi.peers, sig_addr, sizeof *sig_addr, world,
-                                            shmemi.odd_memory, &word) ||
+    if (shmemi_unlikely((add && (sig_op != SHMEM_SIGNAL_ADD || shmemi_net.nic_atomics)) ||
+                        ((uintptr_t)sig_addr & (sizeof *sig_addr - 1)) ||
+                        !shmemi_reach_plain(&shmemi.peers, sig_addr, sizeof *sig_addr, world, shmemi.odd_memory, &word) ||
                         (len && !shmemi_reach_plain(&shmemi.peers, dest, len, world, 0, &there))))
         (nbi ? put_signal_nbi_odd : put_signal_odd)(ctx, dest, source, len, sig_addr, signal, sig_op, world, call);
     else if (copy_word(there, source, len))
@@ -434,6 +489,19 @@ void shmemi_put_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size
         put_signal_nbi_ctx(ctx, dest, source, len, sig_addr, signal, sig_op, pe, call);
     else
         put_signal(SHMEM_CTX_DEFAULT, dest, source, len, sig_addr, signal, sig_op, pe, true, call);
+}
+
+uint64_t shmemi_signal_fetch_odd(const uint64_t *sig_addr, const char *call)
+{
+    void *word;
+
+    shmemi_check_init(call);
+    shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    if (!shmemi_reach(sig_addr, sizeof *sig_addr, shmemi.my_pe, call, &word))
+        return shmemi_devmem_load(sig_addr, sizeof *sig_addr);
+    if (shmemi_net.up)
+        shmemi_net_progress(call); /* it may be asked for in a loop */
+    return SHMEMI_LD_ACQ(sig_addr);
 }
 
 SHMEMI_INLINE void check_ctx(shmem_ctx_t ctx, const char *call)

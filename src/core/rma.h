@@ -69,6 +69,18 @@ SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
         shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
 }
 
+SHMEMI_COLD uint64_t shmemi_signal_fetch_odd(const uint64_t *sig_addr, const char *call);
+
+SHMEMI_INLINE uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
+{
+    void *word;
+
+    if (shmemi_unlikely(((uintptr_t)sig_addr & (sizeof *sig_addr - 1)) ||
+                        !shmemi_reach_plain(&shmemi.peers, sig_addr, sizeof *sig_addr, shmemi.my_pe, shmemi.odd, &word)))
+        return shmemi_signal_fetch_odd(sig_addr, call);
+    return SHMEMI_LD_ACQ(sig_addr);
+}
+
 /*
  * Of one element, all that the shortest way does not do: argument errors, MARROW_CHECK, another node, device memory.  Words
  * go by value, so that they stay in registers on the other way.

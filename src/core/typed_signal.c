@@ -34,13 +34,7 @@ SHMEMI_SHELLS(void, signal_add, (uint64_t *sig_addr, uint64_t signal, int pe),
               shmemi_signal(ctx, sig_addr, signal, SHMEM_SIGNAL_ADD, pe, call);)
 
 /* Acquire pairs with the release of the signal in shmemi_put_signal: who sees the signal sees the data. */
-SHMEMI_SHELL(uint64_t, signal_fetch, (const uint64_t *sig_addr), shmemi_check_init(call);
-             void *word;
-             shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
-             if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof *sig_addr, shmemi.my_pe, call, &word)))
-                 return shmemi_devmem_load(sig_addr, sizeof *sig_addr);
-             if (shmemi_unlikely(shmemi_net.up)) shmemi_net_progress(call); /* it may be asked for in a loop */
-             return SHMEMI_LD_ACQ(sig_addr);)
+SHMEMI_SHELL(uint64_t, signal_fetch, (const uint64_t *sig_addr), return shmemi_signal_fetch(sig_addr, call);)
 
 SHMEMI_SHELL(uint64_t, signal_wait_until, (uint64_t *sig_addr, int cmp, uint64_t cmp_value),
              return shmemi_wait_until(SHMEMI_U64, sig_addr, cmp, &cmp_value, call);)
