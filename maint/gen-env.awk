@@ -5,6 +5,16 @@
 #
 # POSIX awk.
 
+# Lines of at most 78 characters.
+function fold(s,    n, i, w, line, out) {
+    n = split(s, w, " ")
+    for (i = 1; i <= n; i++) {
+        if (line != "" && length(line) + length(w[i]) > 77) { out = out line "\n"; line = "" }
+        line = line (line == "" ? "" : " ") w[i]
+    }
+    return out line
+}
+
 function roff(s) { gsub(/\\/, "\\e", s); gsub(/-/, "\\-", s); return s }
 
 # Field i of a row, without the quotes of a string.
@@ -33,7 +43,7 @@ function parts(s,    n, i, c, in_string) {
     group = field(6)
     if (!(group in rows)) groups[++ngroups] = group
     text = field(7)
-    rows[group] = rows[group] ".TP\n.B " name "\n" roff(toupper(substr(text, 1, 1)) substr(text, 2)) ".\n" \
+    rows[group] = rows[group] ".TP\n.B " name "\n" fold(roff(toupper(substr(text, 1, 1)) substr(text, 2)) ".") "\n" \
         "Kind " tolower(field(4)) (field(5) == "" ? ", no default" : ", default " roff(field(5))) ".\n"
     nrows++
 }
