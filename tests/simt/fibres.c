@@ -19,8 +19,14 @@ enum { STACK_BYTES = 128 << 10, GUARD_BYTES = 4096 };
 void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size) __attribute__((weak));
 void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size) __attribute__((weak));
 
-/* A stack may come to lie where one lay that was left in the middle of its calls, whose red zones are still marked. */
 void __asan_unpoison_memory_region(const volatile void *from, size_t size) __attribute__((weak));
+
+/* Stacks are left in the middle of calls, whose red zones would still be marked for whatever comes to lie there. */
+static void unmark(const void *from, size_t size)
+{
+    if (__asan_unpoison_memory_region)
+        __asan_unpoison_memory_region(from, size);
+}
 
 static __thread const void *main_bottom;
 static __thread size_t main_size;
@@ -234,8 +240,7 @@ int simt_run_fibres(struct launch *l)
 
     if (stacks == MAP_FAILED || outer)
         abort();
-    if (__asan_unpoison_memory_region)
-        __asan_unpoison_memory_region(stacks, bytes * l->n);
+    unmark(stacks, bytes * l->n);
     for (uint32_t i = 0; i < l->n; i++) {
         l->lanes[i].stack = stacks + bytes * i;
         mprotect(l->lanes[i].stack, GUARD_BYTES, PROT_NONE);
@@ -243,6 +248,7 @@ int simt_run_fibres(struct launch *l)
         add_ready(&l->lanes[i]);
     }
     rc = schedule(l);
+    unmark(stacks, bytes * l->n);
     munmap(stacks, bytes * l->n);
     return rc;
 }
