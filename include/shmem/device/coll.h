@@ -35,8 +35,8 @@ SHMEMI_DEV void shmemi_op_wait_safe(struct shmemi_op *o)
     SHMEMI_ROLLED
     for (uint32_t i = o->rank; i < o->n; i += o->size)
         if (i != o->me)
-            shmemi_sync_await(shmemi_sync_ack(shmemi_sync_own(&o->t), o->n, i), o->epoch - 2, SHMEMI_SYNC_RELAXED,
-                              shmemi_dev_team_world(&o->t, (int)i), o->call);
+            shmemi_sync_await(o->scope, shmemi_sync_ack(shmemi_sync_own(&o->t), o->n, i), o->epoch - 2,
+                              SHMEMI_SYNC_RELAXED, shmemi_dev_team_world(&o->t, (int)i), o->call);
     shmemi_group_sync(o->scope);
     o->safe = o->epoch - 2;
 }
@@ -330,8 +330,8 @@ SHMEMI_DEV void shmemi_broadcast_long(struct shmemi_op *o, uint32_t root, char *
             if (i != root)
                 SHMEMI_ST_RLX(shmemi_sync_flag(shmemi_sync_of(&o->t, (int)i, o->call), o->n, 0, root), o->epoch);
     } else if (o->me != root && o->rank == 0) {
-        shmemi_sync_await(shmemi_sync_flag(shmemi_sync_own(&o->t), o->n, 0, root), o->epoch, SHMEMI_SYNC_FENCED,
-                          shmemi_op_world(o, root), o->call);
+        shmemi_sync_await(o->scope, shmemi_sync_flag(shmemi_sync_own(&o->t), o->n, 0, root), o->epoch,
+                          SHMEMI_SYNC_FENCED, shmemi_op_world(o, root), o->call);
     }
 }
 
