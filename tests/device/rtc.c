@@ -30,14 +30,14 @@ int main(int argc, char **argv)
         return 1;
     result = nvrtcCompileProgram(program, argc - 1, (const char *const *)argv + 1);
     nvrtcGetProgramLogSize(program, &size);
-    text = calloc(1, size + 1);
+    text = (char *)calloc(1, size + 1);
     nvrtcGetProgramLog(program, text);
     if (result != NVRTC_SUCCESS || strlen(text)) {
         fprintf(stderr, "%s\n", text);
         return 1;
     }
     nvrtcGetPTXSize(program, &size);
-    text = calloc(1, size + 1);
+    text = (char *)calloc(1, size + 1);
     nvrtcGetPTX(program, text);
     /* The library finds the state by this name. */
     if (!strstr(text, " shmemi_dev_state[")) {

@@ -33,7 +33,7 @@ go 30 "$oshrun" -n 3 "$small"
 expect 0 "" "one executable"
 holds "everything is shared" grep -qx "sum 6 of 3, static data shared" "$dir/out"
 go 30 "$oshrun" -n 2 "$dir/nodes"
-expect 1 "PE 0 is on node \"node0\" and PE 1 on node \"node1\"" "two nodes"
+expect 1 "initialisation fails at \"network\"" "two nodes without a NIC"
 go 30 env MARROW_NODE=here "$oshrun" -n 2 "$small"
 expect 0 "" "one node by another name"
 done_testing
