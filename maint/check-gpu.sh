@@ -111,10 +111,12 @@ for f in "$source"/tests/device/*.c; do
     compile "$name" "$f" &
 done
 [ -z "$nccl" ] || compile nccl "$source/tests/gpu/nccl.cu" -I"$nccl/include" -L"$nccl/lib" -l:libnccl.so.2 -Xlinker "-rpath=$nccl/lib" &
+compile graph "$source/tests/gpu/graph.cu" &
+compile module "$source/tests/gpu/module.cu" -lnvrtc -lcuda &
 make -C "$build" -k -j"$(getconf _NPROCESSORS_ONLN)" cuda-examples >"$out/compile-examples.log" 2>&1
 result $? "compile the examples" "$out/compile-examples.log" $SECONDS
 wait
-for name in "${tests[@]}" ${nccl:+nccl}; do
+for name in "${tests[@]}" graph module ${nccl:+nccl}; do
     [ -x "$bin/$name" ]
     result $? "compile $name" "$out/compile-$name.log" $SECONDS
 done
@@ -133,6 +135,9 @@ all_with() {
     step 30 "cg random, $n PEs $where" "$oshrun" -n "$n" "$ex/cg-gpu" --check -b random -k 3 "$data/random-200.mtx"
     step 30 "moe_dispatch, $n PEs $where" "$oshrun" -n "$n" "$ex/moe-dispatch"
     step 30 "moe_dispatch of odd sizes, $n PEs $where" "$oshrun" -n "$n" "$ex/moe-dispatch" -t 37 -d 33 -e 5 -k 3 -r 7 -b 3
+    [ ! -x "$bin/graph" ] || step 60 "a CUDA graph of calls on a stream, $n PEs $where" "$oshrun" -n "$n" "$bin/graph"
+    [ ! -x "$bin/module" ] || step 60 "a module compiled at run time, $n PEs $where" "$oshrun" -n "$n" "$bin/module" \
+        "-I$source/include" "-I$build/include"
     [ ! -x "$bin/nccl" ] || step 60 "NCCL in the same process, $n PEs $where" "$oshrun" -n "$n" "$bin/nccl"
 }
 
