@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * coll.c - collectives in kernels: every one at every scope, of lengths on both sides of each threshold, back to back and on
  * teams that overlap.
  *
  * run: n=1,2,3 launch=oshrun timeout=200
+ * nodes: no load and store from kernels reach one node only
  */
 #include "launch.h"
 

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rma.c - kernels put to, get from and signal to their neighbour: every scope, every alignment, every type's p and g.
  *
  * run: n=1,2,3 launch=oshrun timeout=120
+ * nodes: no load and store from kernels reach one node only
  */
 #include "launch.h"
 

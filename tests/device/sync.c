@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * sync.c - barriers and syncs in kernels at every scope, across launches and mixed: nobody passes before all have come, and a
  * barrier shows what every thread of every PE stored.
  *
  * run: n=1,2,3,4 launch=oshrun timeout=120
+ * nodes: no load and store from kernels reach one node only
  */
 #include "launch.h"
 

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: BSD-3-Clause * nodes: no load and store from kernels on one node only
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * words.c - single words in kernels: p and g of every type, strided copies, every atomic, waits and tests on words and sets,
  * contexts of a team, questions about PEs and teams.
  *
  * run: n=1,2,3 launch=oshrun timeout=120
+ * nodes: no load and store from kernels reach one node only
  */
 #include "launch.h"
 
