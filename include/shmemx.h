@@ -20,6 +20,7 @@ struct CUstream_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct shmemi_dev_module;
+struct shmemi_dev_state;
 
 #include <shmem/apix.h>
 #if defined(__CUDACC__) && !defined(SHMEM_HOST_ONLY)

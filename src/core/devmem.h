@@ -47,6 +47,9 @@ void shmemi_devmem_ctx(int slot, uint32_t generation, int start, int stride, int
 
 /* The watch over what kernels report (devmem_watch.c): starts it; after how many ns a kernel's wait is to be reported. */
 void shmemi_devmem_watch(struct shmemi_dev_report *report);
+/* The same by a thread of the caller's, which looks every now and then. */
+void shmemi_devmem_watch_by(struct shmemi_dev_report *report);
+void shmemi_devmem_look(void);
 uint64_t shmemi_devmem_watch_after(void);
 
 /* The allocator of the program's part (devmem_alloc.c). */

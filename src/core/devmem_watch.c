@@ -7,6 +7,7 @@
 
 #include "env.h"
 #include "log.h"
+#include "net.h"
 #include "transports/cuda/gpu.h"
 
 #include <stdio.h>
@@ -121,11 +122,12 @@ SHMEMI_NORETURN static void tell_error(uint32_t error)
         shmemi_fatal(call, "in a kernel: memory of PE %d at %#llx cannot be reached from this GPU", pe, addr);
     case SHMEMI_DEV_BAD_TEAM: shmemi_fatal(call, "in a kernel: team handle %#llx is not valid", addr);
     case SHMEMI_DEV_BAD_CTX: shmemi_fatal(call, "in a kernel: context %#llx does not exist", addr);
+    case SHMEMI_DEV_NIC: shmemi_net_dev_failed(a[3], a[2], addr, call);
     default: shmemi_fatal(call, "in a kernel: bad argument %lld (error %u)", (long long)a[1], error);
     }
 }
 
-static void look(void)
+void shmemi_devmem_look(void)
 {
     uint32_t error = SHMEMI_LD_ACQ(&it.report->error); /* pairs with the kernel's release */
 
@@ -138,9 +140,14 @@ static void look(void)
     look_at_wait();
 }
 
-void shmemi_devmem_watch(struct shmemi_dev_report *report)
+void shmemi_devmem_watch_by(struct shmemi_dev_report *report)
 {
     memset(&it, 0, sizeof it);
     it.report = report;
-    shmemi_gpu_door_also(look);
+}
+
+void shmemi_devmem_watch(struct shmemi_dev_report *report)
+{
+    shmemi_devmem_watch_by(report);
+    shmemi_gpu_door_also(shmemi_devmem_look);
 }

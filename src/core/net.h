@@ -107,6 +107,10 @@ void shmemi_net_block_add(int pe, const uint64_t *mine, uint64_t value, const ch
  * write; a peer that is gone ends the job once the NIC has given up on it.  Never blocks. */
 void shmemi_net_probe(int pe, const char *call);
 
+/* Queues for device code (net_dev.c): a kernel reports that the queue at this place of the table has failed. */
+SHMEMI_COLD SHMEMI_NORETURN void shmemi_net_dev_failed(size_t index, uint64_t error, uint64_t addr, const char *call);
+void shmemi_net_dev_fini(void);
+
 /* This PE leaves without finalize, or ends the job: tells the connected PEs, or one PE of each node, which with `connect`
  * need not be connected yet.  Takes no more than a moment, whatever has become of them. */
 void shmemi_net_tell_left(void);

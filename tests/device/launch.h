@@ -192,6 +192,7 @@ TAP_UNUSED static void dev_add_ctx(shmem_ctx_t ctx, shmem_team_t team)
     c->n_pes = shmem_team_n_pes(team);
     c->start = shmem_team_translate_pe(team, 0, SHMEM_TEAM_WORLD);
     c->stride = c->n_pes > 1 ? shmem_team_translate_pe(team, 1, SHMEM_TEAM_WORLD) - c->start : 1;
+    c->row = shmemx_device_nic_ctx(&shmemi_dev_state, ctx);
 }
 
 static void dev_init(void)
@@ -222,12 +223,16 @@ static void dev_init(void)
     s->ctxs = dev_ctxs;
     s->n_teams = s->n_ctxs = DEV_HANDLES;
     s->report = &dev_report;
+    if (shmemx_device_nic(s)) {
+        fprintf(stderr, "no queues of the NIC for kernels\n");
+        shmem_global_exit(1);
+    }
     dev_add_team(SHMEM_TEAM_WORLD);
 }
 
 #endif
 
-static int dev_done(void)
+TAP_UNUSED static int dev_done(void)
 {
     return tap_done();
 }

@@ -12,6 +12,33 @@
 
 #ifdef SHMEMI_DEVICE_CODE
 
+/*
+ * Is the NIC's path part of this code?  On a GPU it takes registers from kernels that never use it (some 20 beside a put of
+ * a block), so there it is compiled in by -DSHMEMX_DEVICE_NIC only.
+ */
+#if !defined(__CUDACC__) || defined(SHMEMX_DEVICE_NIC)
+#define SHMEMI_NIC_PATH 1
+#else
+#define SHMEMI_NIC_PATH 0
+#endif
+
+SHMEMI_DEV int shmemi_dev_nic(void)
+{
+    return SHMEMI_NIC_PATH && shmemi_dev_state.nic.queues != 0;
+}
+
+/* Do atomics go through it, to this PE and near ones too? */
+SHMEMI_DEV int shmemi_dev_nic_amos(void)
+{
+    return SHMEMI_NIC_PATH && (shmemi_dev_state.nic.flags & SHMEMI_DEV_NIC_ATOMICS) != 0;
+}
+
+/* Of an address that shmemi_dev_reach has given: do loads and stores lead there? */
+SHMEMI_DEV int shmemi_dev_near(const void *at)
+{
+    return !SHMEMI_NIC_PATH || at != 0;
+}
+
 /* Leaves a record for the host, which prints it and ends the job, and ends the kernel. */
 SHMEMI_DEV_COLD void shmemi_dev_fail(uint32_t error, uint32_t call, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -58,6 +85,23 @@ SHMEMI_DEV uint64_t shmemi_dev_try(const void *addr, int world, uint64_t *room_o
     }
     base = *room_out ? shmemi_dev_base(world, device_heap) : 0;
     return base ? base + off : 0;
+}
+
+/* Where it lies for loads and stores; null where only the NIC leads (far.h). */
+SHMEMI_DEV char *shmemi_dev_reach(const void *addr, uint64_t len, int world, uint32_t call)
+{
+    uint64_t room, at;
+
+    shmemi_dev_check_pe(world, call);
+    at = shmemi_dev_try(addr, world, &room);
+    if (!at && (!room || !shmemi_dev_nic()))
+        shmemi_dev_fail(room ? SHMEMI_DEV_UNREACHABLE : SHMEMI_DEV_BAD_ADDRESS, call, (uint64_t)(uintptr_t)addr, len,
+                        (uint64_t)world);
+    if (shmemi_dev_state.check && len > room)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_RANGE, call, (uint64_t)(uintptr_t)addr, len, (uint64_t)world);
+    if (!SHMEMI_NIC_PATH)
+        SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
+    return (char *)(uintptr_t)at;
 }
 
 SHMEMI_DEV char *shmemi_dev_remote(const void *addr, uint64_t len, int world, uint32_t call)

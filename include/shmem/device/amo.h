@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * amo.h - atomics of kernels on words of 4 and 8 bytes: one instruction on the peer's word.
+ * amo.h - atomics of kernels on words of 4 and 8 bytes: one instruction on the peer's word, or one work request.
  *
  * Operands and results are passed by address as raw bits, so float and double travel unconverted; `op` and `size` are
  * constants at each call site.
@@ -8,18 +8,7 @@
 #ifndef SHMEM_DEVICE_AMO_H
 #define SHMEM_DEVICE_AMO_H
 
-#include "addr.h"
-
-enum shmemi_dev_amo_op {
-    SHMEMI_DEV_FETCH,
-    SHMEMI_DEV_SET,
-    SHMEMI_DEV_SWAP,
-    SHMEMI_DEV_CSWAP, /* stores the operand when the word equals *cond */
-    SHMEMI_DEV_ADD,   /* the arithmetic ones give the old value when `old_out` is not null */
-    SHMEMI_DEV_AND,
-    SHMEMI_DEV_OR,
-    SHMEMI_DEV_XOR,
-};
+#include "far.h"
 
 #ifdef SHMEMI_DEVICE_CODE
 
@@ -43,14 +32,30 @@ SHMEMI_DEV_AMO_WORD(32)
 SHMEMI_DEV_AMO_WORD(64)
 #undef SHMEMI_DEV_AMO_WORD
 
+SHMEMI_DEV uint64_t shmemi_dev_raw(const void *p, uint32_t size)
+{
+    return !p ? 0 : size == 4 ? *(const uint32_t *)p : *(const uint64_t *)p;
+}
+
 /* operand may be null for FETCH, cond is used by CSWAP only, old_out may be null. */
 SHMEMI_DEV void shmemi_dev_amo(shmem_ctx_t ctx, enum shmemi_dev_amo_op op, const void *dest, const void *operand,
                                const void *cond, void *old_out, uint32_t size, int pe)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, SHMEMI_CALL_ATOMIC);
-    void *word = shmemi_dev_remote(dest, size, world, SHMEMI_CALL_ATOMIC);
+    void *word = shmemi_dev_reach(dest, size, world, SHMEMI_CALL_ATOMIC);
 
     shmemi_dev_check_word(dest, size, SHMEMI_CALL_ATOMIC);
+    if (!shmemi_dev_near(word) || shmemi_dev_nic_amos()) {
+        uint64_t old = shmemi_far_amo(ctx, op, dest, shmemi_dev_raw(operand, size), shmemi_dev_raw(cond, size), old_out != 0,
+                                      size, world);
+
+        if (old_out && size == 4)
+            *(uint32_t *)old_out = (uint32_t)old;
+        else if (old_out)
+            *(uint64_t *)old_out = old;
+        return;
+    }
+    SHMEMI_ASSUME_GLOBAL(word);
     if (size == 4) {
         uint32_t old = shmemi_dev_amo32(op, (uint32_t *)word, operand ? *(const uint32_t *)operand : 0,
                                         cond ? *(const uint32_t *)cond : 0);

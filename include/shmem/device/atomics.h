@@ -163,8 +163,13 @@ SHMEMI_DEV struct shmemi_v16 shmemi_shift16(struct shmemi_v16 lo, struct shmemi_
     return v;
 }
 
+/* Where the library watches, it says why and ends the process; no lane goes on meanwhile. */
 SHMEMI_DEV void shmemi_trap(void)
 {
+    uint64_t until = shmemi_now_ns() + 20000000000u;
+
+    while (shmemi_dev_state.nic.flags & SHMEMI_DEV_NIC_WATCHED && shmemi_now_ns() < until)
+        SHMEMI_PAUSE();
     __builtin_trap();
 }
 

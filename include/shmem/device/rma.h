@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma.h - put, get, signals, fence and quiet in kernels, over load and store.
+ * rma.h - put, get, signals, fence and quiet in kernels: by load and store where they lead, else by the NIC (far.h).
  *
- * Blocking and non-blocking forms are the same here.  The forms of a group synchronise it before, so that what any of
+ * Blocking and non-blocking forms are the same by load and store.  The forms of a group synchronise it before, so that what any of
  * its threads wrote is sent, and after, so that one thread's fence or quiet covers the stores of all.
  */
 #ifndef SHMEM_DEVICE_RMA_H
@@ -10,40 +10,65 @@
 
 #include "addr.h"
 #include "copy.h"
+#include "far.h"
 
 #ifdef SHMEMI_DEVICE_CODE
 
 SHMEMI_DEV void shmemi_dev_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                int pe, uint32_t call)
 {
-    char *to = shmemi_dev_remote(dest, len, shmemi_dev_ctx_world(ctx, pe, call), call);
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    char *to = shmemi_dev_reach(dest, len, world, call);
 
     shmemi_group_sync(scope);
-    shmemi_copy_by(scope, 0, to, (const char *)source, len);
+    if (shmemi_dev_near(to)) {
+        SHMEMI_ASSUME_GLOBAL(to);
+        shmemi_copy_by(scope, 0, to, (const char *)source, len);
+    } else if (shmemi_rank(scope) == 0) {
+        shmemi_far_put(scope, ctx, dest, source, len, world, call);
+    }
     shmemi_group_sync(scope);
 }
 
 SHMEMI_DEV void shmemi_dev_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                int pe, uint32_t call)
 {
-    const char *from = shmemi_dev_remote(source, len, shmemi_dev_ctx_world(ctx, pe, call), call);
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    const char *from = shmemi_dev_reach(source, len, world, call);
 
     shmemi_group_sync(scope);
-    shmemi_copy_by(scope, 1, (char *)dest, from, len);
+    if (shmemi_dev_near(from)) {
+        SHMEMI_ASSUME_GLOBAL(from);
+        shmemi_copy_by(scope, 1, (char *)dest, from, len);
+    } else if (shmemi_rank(scope) == 0) {
+        shmemi_far_get(scope, ctx, dest, source, len, world, call);
+    }
     shmemi_group_sync(scope);
 }
 
 SHMEMI_DEV void shmemi_dev_p(shmem_ctx_t ctx, void *dest, const void *value, uint32_t size, int pe, uint32_t call)
 {
-    char *to = shmemi_dev_remote(dest, size, shmemi_dev_ctx_world(ctx, pe, call), call);
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    char *to = shmemi_dev_reach(dest, size, world, call);
 
+    if (!shmemi_dev_near(to)) {
+        shmemi_far_p(ctx, dest, value, size, world, call);
+        return;
+    }
+    SHMEMI_ASSUME_GLOBAL(to);
     shmemi_copy_element(to, (const char *)value, size);
 }
 
 SHMEMI_DEV void shmemi_dev_g(shmem_ctx_t ctx, void *value_out, const void *source, uint32_t size, int pe, uint32_t call)
 {
-    char *from = shmemi_dev_remote(source, size, shmemi_dev_ctx_world(ctx, pe, call), call);
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    char *from = shmemi_dev_reach(source, size, world, call);
 
+    if (!shmemi_dev_near(from)) {
+        shmemi_far_get(SHMEMI_THREAD, ctx, value_out, source, size, world, call);
+        return;
+    }
+    SHMEMI_ASSUME_GLOBAL(from);
     if (size == 8)
         *(uint64_t *)value_out = SHMEMI_LD_RLX((uint64_t *)(void *)from);
     else if (size == 4)
@@ -87,12 +112,16 @@ SHMEMI_DEV void shmemi_dev_strided(enum shmemi_scope scope, int put, shmem_ctx_t
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)(dst < sst ? dst : sst), 0, 0);
     len = (nblocks - 1) * far + block;
     if (put)
-        to = shmemi_dev_remote(dest, len, world, call);
+        to = shmemi_dev_reach(dest, len, world, call);
     else
-        from = shmemi_dev_remote(source, len, world, call);
+        from = shmemi_dev_reach(source, len, world, call);
     shmemi_group_sync(scope);
-    shmemi_copy_blocks(to, (uint64_t)dst * elem, from, (uint64_t)sst * elem, nblocks, block, elem, shmemi_rank(scope),
-                       shmemi_size(scope));
+    if (shmemi_dev_near(put ? to : from))
+        shmemi_copy_blocks(to, (uint64_t)dst * elem, from, (uint64_t)sst * elem, nblocks, block, elem, shmemi_rank(scope),
+                           shmemi_size(scope));
+    else
+        shmemi_far_blocks(put, ctx, (char *)dest, (uint64_t)dst * elem, (const char *)source, (uint64_t)sst * elem, nblocks,
+                          block, shmemi_rank(scope), shmemi_size(scope), world, call);
     shmemi_group_sync(scope);
 }
 
@@ -134,6 +163,34 @@ SHMEMI_DEV void shmemi_put_signal_few(enum shmemi_scope scope, char *dest, const
     shmemi_signal_after(word, signal, sig_op);
 }
 
+/* Where the NIC sets or adds to the signal; false: it does not.  Its doorbell is behind a release of what the group wrote. */
+SHMEMI_DEV int shmemi_put_signal_nic(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
+{
+    int near;
+
+    if (!shmemi_dev_nic())
+        return 0;
+    near = shmemi_dev_reach(sig_addr, 8, world, call) != 0;
+    if (near && (sig_op != SHMEM_SIGNAL_ADD || !shmemi_dev_nic_amos()))
+        return 0;
+    shmemi_dev_check_word(sig_addr, 8, call);
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
+    shmemi_group_sync(scope);
+    if (len && !near)
+        (void)shmemi_dev_reach(dest, len, world, call);
+    else if (len)
+        shmemi_copy(shmemi_dev_remote(dest, len, world, call), (const char *)source, len, shmemi_rank(scope),
+                    shmemi_size(scope));
+    if (near)
+        shmemi_group_sync(scope);
+    if (shmemi_rank(scope) == 0)
+        shmemi_far_put_signal(scope, ctx, dest, source, near ? 0 : len, sig_addr, signal, sig_op, world, call);
+    shmemi_group_sync(scope);
+    return 1;
+}
+
 SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source,
                                       uint64_t len, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, uint32_t call)
 {
@@ -142,6 +199,8 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
     uint64_t *word = 0;
     char *to;
 
+    if (shmemi_put_signal_nic(scope, ctx, dest, source, len, sig_addr, signal, sig_op, world, call))
+        return;
     if (scope == SHMEMI_THREAD || len <= 8) { /* the group need not meet again */
         shmemi_group_sync(scope);
         if (rank == 0)
@@ -162,15 +221,18 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
 /* Changes a signal without data; orders nothing. */
 SHMEMI_DEV void shmemi_dev_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, uint32_t call)
 {
-    uint64_t *word = (uint64_t *)(void *)shmemi_dev_remote(sig_addr, 8, shmemi_dev_ctx_world(ctx, pe, call), call);
+    int world = shmemi_dev_ctx_world(ctx, pe, call);
+    uint64_t *word = (uint64_t *)(void *)shmemi_dev_reach(sig_addr, 8, world, call);
 
     shmemi_dev_check_word(sig_addr, 8, call);
-    if (sig_op == SHMEM_SIGNAL_SET)
-        SHMEMI_ST_RLX(word, signal);
-    else if (sig_op == SHMEM_SIGNAL_ADD)
-        (void)SHMEMI_ADD_RLX(word, signal);
-    else
+    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
+    if (!shmemi_dev_near(word) || (sig_op == SHMEM_SIGNAL_ADD && shmemi_dev_nic_amos()))
+        shmemi_far_signal(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
+    else if (sig_op == SHMEM_SIGNAL_SET)
+        SHMEMI_ST_RLX(word, signal);
+    else
+        (void)SHMEMI_ADD_RLX(word, signal);
 }
 
 SHMEMI_DEV uint64_t shmemi_dev_signal_fetch(const uint64_t *sig_addr)
@@ -181,13 +243,19 @@ SHMEMI_DEV uint64_t shmemi_dev_signal_fetch(const uint64_t *sig_addr)
 
 /* ---- order ---- */
 
-/* Stores of this thread, and those it has seen, before stores that come after. */
+/*
+ * Stores of this thread, and those it has seen, before stores that come after.  What goes to one peer by the NIC is in order
+ * anyway; only atomics by the NIC to a peer that stores reach would be overtaken by them.
+ */
 SHMEMI_DEV void shmemi_dev_fence(enum shmemi_scope scope, shmem_ctx_t ctx, uint32_t call)
 {
     shmemi_dev_check_ctx(ctx, call);
     shmemi_group_sync(scope);
-    if (shmemi_rank(scope) == 0)
+    if (shmemi_rank(scope) == 0) {
+        if (shmemi_dev_nic_amos() && ctx != SHMEM_CTX_INVALID)
+            shmemi_far_quiet_row(shmemi_far_row(ctx), 1, 0, 1, call);
         SHMEMI_FENCE_ACQREL();
+    }
     shmemi_group_sync(scope);
 }
 
@@ -196,6 +264,10 @@ SHMEMI_DEV void shmemi_dev_quiet(enum shmemi_scope scope, shmem_ctx_t ctx, uint3
 {
     shmemi_dev_check_ctx(ctx, call);
     shmemi_group_sync(scope);
+    if (shmemi_dev_nic() && ctx != SHMEM_CTX_INVALID) {
+        shmemi_far_quiet_row(shmemi_far_row(ctx), 0, shmemi_rank(scope), shmemi_size(scope), call);
+        shmemi_group_sync(scope);
+    }
     if (shmemi_rank(scope) == 0)
         SHMEMI_FENCE_SC();
     shmemi_group_sync(scope);
@@ -206,6 +278,8 @@ SHMEMI_DEV void shmemi_dev_pe_quiet(shmem_ctx_t ctx, const int *pes, uint64_t n,
     SHMEMI_ROLLED
     for (uint64_t i = 0; i < n; i++)
         shmemi_dev_check_pe(shmemi_dev_ctx_world(ctx, pes[i], call), call);
+    if (n && shmemi_dev_nic())
+        shmemi_far_quiet_row(shmemi_far_row(ctx), 0, 0, 1, call);
     if (n)
         SHMEMI_FENCE_SC();
 }

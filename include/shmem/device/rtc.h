@@ -15,6 +15,7 @@ typedef unsigned long uint64_t;
 typedef unsigned long uintptr_t;
 typedef long ptrdiff_t;
 #define SIZE_MAX ((size_t)-1)
+#define UINT64_MAX ((uint64_t)-1)
 #ifndef NULL
 #define NULL 0
 #endif

@@ -12,7 +12,7 @@
 
 #include "port.h"
 
-#define SHMEMI_DEV_ABI 1
+#define SHMEMI_DEV_ABI 2
 #define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
 #define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
 
@@ -34,14 +34,48 @@ struct shmemi_dev_team {
 struct shmemi_dev_ctx {
     uint32_t generation;
     int32_t n_pes, start, stride;
-    uint32_t options, pad;
+    uint32_t options;
+    uint32_t row; /* of its queues in the NIC's table, 0: the default context's; or'ed with SHMEMI_DEV_ROW_PRIVATE */
+};
+
+#define SHMEMI_DEV_ROW_PRIVATE 0x80000000u /* one thread at a time uses them: no atomics */
+
+/* How the NIC leads to a peer: where its heaps lie in its own address space, and their keys, big-endian. */
+struct shmemi_dev_far {
+    uint64_t heap, dheap; /* 0: no way there */
+    uint32_t heap_rkey, dheap_rkey;
+};
+
+/* Memory that the NIC knows, for results: claims by the bits of words, scrap that nobody reads, slots. */
+enum {
+    SHMEMI_DEV_CLAIM_WORDS = 16, /* of 64 slots each, 64 bytes apart */
+    SHMEMI_DEV_SLOT = 1024,      /* bytes */
+    SHMEMI_DEV_SLOTS_OFF = 4096,
+    SHMEMI_DEV_SCRAP_OFF = 2048,
+    SHMEMI_DEV_AREA_BYTES = SHMEMI_DEV_SLOTS_OFF + SHMEMI_DEV_CLAIM_WORDS * 64 * SHMEMI_DEV_SLOT,
+};
+
+enum {
+    SHMEMI_DEV_NIC_ATOMICS = 1, /* all atomics go through the NIC, to this PE and near ones too */
+    SHMEMI_DEV_NIC_WATCHED = 2, /* device code on a CPU: the library ends the process when it finds a record of an error */
+};
+
+/* The NIC as kernels drive it (sq.h): a queue by row and world PE. */
+struct shmemi_dev_nic {
+    uint64_t queues; /* address of the first struct shmemi_sq; 0: no NIC for kernels */
+    struct shmemi_dev_far *peers; /* by world PE */
+    uint64_t area;   /* results */
+    uint32_t area_lkey, heap_lkey, dheap_lkey; /* big-endian */
+    uint32_t stride; /* bytes from one queue to the next */
+    uint32_t message_max; /* bytes of one work request */
+    uint32_t flags;
 };
 
 /* The calls, as a record names them: X(NAME, text). */
 #define SHMEMI_DEV_CALLS(X)                                                                       \
-    X(PUT, "shmem_put") X(GET, "shmem_get") X(P, "shmem_p") X(G, "shmem_g")                       \
+    X(PUT, "shmem_put") X(GET, "shmem_get") X(PUT_NBI, "shmem_put_nbi") X(GET_NBI, "shmem_get_nbi") X(P, "shmem_p") X(G, "shmem_g")                       \
     X(IPUT, "shmem_iput") X(IGET, "shmem_iget") X(IBPUT, "shmem_ibput") X(IBGET, "shmem_ibget")   \
-    X(PUT_SIGNAL, "shmem_put_signal") X(SIGNAL, "shmem_signal") X(SIGNAL_FETCH, "shmem_signal_fetch") \
+    X(PUT_SIGNAL, "shmem_put_signal") X(PUT_SIGNAL_NBI, "shmem_put_signal_nbi") X(SIGNAL, "shmem_signal") X(SIGNAL_FETCH, "shmem_signal_fetch") \
     X(ATOMIC, "shmem_atomic") X(WAIT, "shmem_wait_until") X(TEST, "shmem_test")                   \
     X(SIGNAL_WAIT, "shmem_signal_wait_until") X(FENCE, "shmem_fence") X(QUIET, "shmem_quiet")     \
     X(PE_QUIET, "shmem_pe_quiet") X(BARRIER_ALL, "shmem_barrier_all") X(SYNC_ALL, "shmem_sync_all") \
@@ -55,7 +89,8 @@ enum shmemi_dev_call { SHMEMI_CALL_NONE, SHMEMI_DEV_CALLS(SHMEMI_DEV_CALL_ENUM) 
 
 /*
  * Errors of a kernel.  error_args are call, then: PE out of range: the PE, PEs of the context or team; the others of an
- * address: the address, bytes, world PE; bad handle or value: it.
+ * address: the address, bytes, world PE; bad handle or value: it; NIC: the address, the queue's error word (sq.h), its place in
+ * the table (row * PEs + world PE).
  */
 enum shmemi_dev_error {
     SHMEMI_DEV_OK,
@@ -67,6 +102,7 @@ enum shmemi_dev_error {
     SHMEMI_DEV_BAD_TEAM,
     SHMEMI_DEV_BAD_CTX,
     SHMEMI_DEV_BAD_VALUE, /* a comparison, signal operation or stride that does not exist */
+    SHMEMI_DEV_NIC,       /* a work request has failed */
 };
 
 /*
@@ -100,10 +136,11 @@ struct shmemi_dev_state {
     uint64_t hang_ns, timeout_ns; /* 0: never */
     struct shmemi_dev_peer near[SHMEMI_DEV_NEAR];           /* the first peers again */
     struct shmemi_dev_team near_teams[SHMEMI_DEV_NEAR_TEAMS]; /* the first teams again */
+    struct shmemi_dev_nic nic;
 };
 
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
-SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 368, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 416, "the same for every compiler");
 
 #endif

@@ -5,12 +5,14 @@
  *
  * Thread i of the group serves member i; beyond a warp, threads of the first warp serve several.  A barrier
  * puts one fence before the stores and reads the slots with acquire; a sync does neither and so orders nothing.
+ * Slots of members that only the NIC reaches are written by it, inline; before a barrier stores or writes any slot, what was
+ * posted on the default context is complete.
  */
 #ifndef SHMEM_DEVICE_SYNC_H
 #define SHMEM_DEVICE_SYNC_H
 
+#include "far.h"
 #include "syncblk.h"
-#include "wait.h"
 
 enum shmemi_sync_kind { SHMEMI_SYNC_RELAXED, SHMEMI_SYNC_FENCED };
 
@@ -112,12 +114,32 @@ SHMEMI_DEV void shmemi_sync_await(enum shmemi_scope scope, uint64_t *slot, uint6
 
 #define SHMEMI_SYNC_AHEAD 4
 
-/* Own slot at member `i`, or NULL when that is nobody or this PE. */
+/* Own slot at member `i`, or NULL when that is nobody, this PE, or where only the NIC leads. */
 SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_t chan, uint32_t i, uint32_t call)
 {
     uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
 
-    return i < n && i != me ? shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me) : NULL;
+    if (i >= n || i == me || (shmemi_dev_nic() && !shmemi_dev_base(shmemi_dev_team_world(t, (int)i), 1)))
+        return NULL;
+    return shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me);
+}
+
+/* The slots at those members that only the NIC reaches. */
+SHMEMI_DEV_LARGE void shmemi_sync_far(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, uint32_t rank,
+                                      uint32_t size, uint32_t call)
+{
+    char *own = (char *)shmemi_sync_flag(shmemi_sync_own(t), (uint32_t)t->n_pes, chan, (uint32_t)t->my_pe);
+
+    SHMEMI_ROLLED
+    for (uint32_t i = rank; i < (uint32_t)t->n_pes; i += size) {
+        int world = shmemi_dev_team_world(t, (int)i);
+        struct shmemi_far f;
+
+        if (i == (uint32_t)t->my_pe || shmemi_dev_base(world, 1))
+            continue;
+        f = shmemi_far_of(SHMEMI_THREAD, SHMEM_CTX_DEFAULT, own, world, call);
+        shmemi_far_value(&f, epoch, 8);
+    }
 }
 
 /*
@@ -160,6 +182,11 @@ SHMEMI_DEV void shmemi_sync_meet(enum shmemi_scope scope, const struct shmemi_de
     int together = scope == SHMEMI_THREAD && kind == SHMEMI_SYNC_RELAXED && n > 2;
     uint64_t *ahead[SHMEMI_SYNC_AHEAD];
 
+    if (kind == SHMEMI_SYNC_FENCED && shmemi_dev_nic()) {
+        shmemi_far_quiet_row(0, 0, rank, size, call);
+        if (size > 1)
+            shmemi_group_sync(SHMEMI_WARP); /* all of them, before the first slot says so */
+    }
     SHMEMI_UNROLL
     for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)
         ahead[k] = k < found ? shmemi_sync_target(t, chan, rank + k * size, call) : NULL;
@@ -170,9 +197,14 @@ SHMEMI_DEV void shmemi_sync_meet(enum shmemi_scope scope, const struct shmemi_de
         if (ahead[k])
             SHMEMI_ST_RLX(ahead[k], epoch);
     SHMEMI_ROLLED
-    for (uint32_t i = rank + found * size; i < n; i += size)
-        if (i != me)
-            SHMEMI_ST_RLX(shmemi_sync_target(t, chan, i, call), epoch);
+    for (uint32_t i = rank + found * size; i < n; i += size) {
+        uint64_t *slot = shmemi_sync_target(t, chan, i, call);
+
+        if (slot)
+            SHMEMI_ST_RLX(slot, epoch);
+    }
+    if (shmemi_dev_nic())
+        shmemi_sync_far(t, chan, epoch, rank, size, call);
     SHMEMI_ROLLED
     for (uint32_t i = 0; together && i < n; i += 4)
         shmemi_sync_await_four(t, chan, i, epoch, call);

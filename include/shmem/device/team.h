@@ -72,14 +72,16 @@ SHMEMI_DEV void *shmemi_dev_team_ptr(shmem_team_t team, const void *dest, int pe
 
 SHMEMI_DEV int shmemi_dev_pe_accessible(int pe)
 {
-    return (uint32_t)pe < (uint32_t)shmemi_dev_n_pes() && (shmemi_dev_base(pe, 0) || shmemi_dev_base(pe, 1));
+    return (uint32_t)pe < (uint32_t)shmemi_dev_n_pes() &&
+           (shmemi_dev_base(pe, 0) || shmemi_dev_base(pe, 1) || shmemi_dev_nic());
 }
 
 SHMEMI_DEV int shmemi_dev_addr_accessible(const void *addr, int pe)
 {
     uint64_t room;
 
-    return (uint32_t)pe < (uint32_t)shmemi_dev_n_pes() && shmemi_dev_try(addr, pe, &room) != 0;
+    return (uint32_t)pe < (uint32_t)shmemi_dev_n_pes() &&
+           (shmemi_dev_try(addr, pe, &room) != 0 || (room && shmemi_dev_nic()));
 }
 
 #endif
