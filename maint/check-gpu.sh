@@ -105,7 +105,7 @@ compile() {
 nccl=$(wheel nccl) && [ -d "$nccl/include" ] || nccl=''
 tests=()
 for f in "$source"/tests/device/*.c; do
-    grep -q '"launch.h"' "$f" || continue # the others run on the CPU alone
+    grep -q '"launch.h"' "$f" && ! grep -q '^ \* gpu: no' "$f" || continue # the others run on the CPU alone
     name=$(basename "$f" .c)
     tests+=("$name")
     compile "$name" "$f" &

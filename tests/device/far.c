@@ -5,6 +5,7 @@
  *
  * run: n=1,2 launch=oshrun timeout=120
  * nodes: n=4 launch=oshrun timeout=240
+ * gpu: no: queues in GPU memory are to come
  */
 #include "launch.h"
 

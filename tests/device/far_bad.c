@@ -2,6 +2,7 @@
 /*
  * far_bad.c - kernels whose work requests fail: the job must end with a message, never pass.  Run by far.sh, under the SIMT
  * executor only, since it spoils a key of the device state.
+ * gpu: no
  *
  *     far_bad key     waits for a put under a wrong key
  *     far_bad wait    posts such a put and waits for a flag that nobody sets
