@@ -75,7 +75,7 @@ static int take_kinds(const char *list, uint32_t *out)
         bits |= 1u << i;
     }
     *out = but ? ~bits & (SOAK_BIT(SOAK_N_KINDS) - 1) : bits;
-    return *out ? 0 : bad("--ops leaves nothing to do");
+    return *out && bits ? 0 : bad("--ops names no kind, or leaves none");
 }
 
 static int take_steps(const char *arg, struct soak_options *o)
