@@ -4,7 +4,7 @@
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
 [ -x "$oshrun" ] || skip_all "no $oshrun"
-job=$build/tests/launch/exit_job
+job=$(own "$build/tests/launch/exit_job")
 
 # Something that can be read from and never gives a byte.
 mkfifo "$dir/silent" || exit 99
@@ -14,7 +14,7 @@ input=$dir/silent
 for where in finalizes meets again older reads signal prints threads; do
     go 30 "$oshrun" -n 2 "$job" $where
     expect 7 "^oshrun: PE 0 .* ended the job with status 7$" "global exit: $where"
-    holds "soon: $where" test "$took" -lt 15000
+    holds "soon: $where" soon 15000
 done
 holds "no process is left" within 5 nobody_runs "$job"
 done_testing

@@ -7,6 +7,7 @@ oshrun=$build/src/tools/oshrun
 job=$build/tests/launch/boot_job
 dir=$(mktemp -d "${TMPDIR:-/tmp}/marrow-launch.XXXXXX") || exit 99
 trap '[ "$BASHPID" != $$ ] || rm -rf "$dir"' EXIT # not when a subshell is killed
+scale=${MARROW_TEST_SCALE:-1} # a machine so many times slower has so much more time
 points=0
 bads=0
 unset MARROW_LAUNCHER MARROW_BOOTSTRAP
@@ -36,7 +37,7 @@ done_testing() {
 
 # go SECONDS COMMAND...: bounded; leaves $dir/out, $dir/err, $status, $took (ms).
 go() {
-    local seconds=$1 from
+    local seconds=$(($1 * scale)) from
     shift
     from=$(date +%s%N)
     timeout -k 5 "$seconds" "$@" > "$dir/out" 2> "$dir/err" < "${input:-/dev/null}"
@@ -44,6 +45,9 @@ go() {
     took=$((($(date +%s%N) - from) / 1000000))
     [ $took -lt 1000 ] || echo "# $took ms: $*"
 }
+
+# soon MS: was the last go done by then?
+soon() { [ "$took" -lt $(($1 * scale)) ]; }
 
 # expect STATUS ERROR_REGEX NAME: of the last go; an empty regex wants an empty stderr.
 expect() {
@@ -68,23 +72,25 @@ holds() {
 
 # within SECONDS COMMAND...: does it succeed in time?
 within() {
-    local tries=$(($1 * 20))
+    local end=$((SECONDS + $1 * scale + 1))
     shift
-    while [ $tries -gt 0 ]; do
-        "$@" && return 0
+    while ! "$@"; do
+        [ $SECONDS -lt $end ] || return 1
         sleep 0.05
-        tries=$((tries - 1))
     done
-    return 1
 }
 
-# No process whose command line holds WORD; zombies have none.
-nobody_runs() {
-    local p
+# own PROGRAM: another name for it, in $dir: other tests run the same program at the same time, and nobody_runs is to find
+# only the processes of this script.
+own() { ln -sf "$1" "$dir/" && echo "$dir/${1##*/}"; }
+
+# who_runs WORD: the processes whose command line holds it, `PID COMMAND' each; zombies have none.
+who_runs() {
+    local p words
 
     for p in /proc/[0-9]*; do
-        [ "$p" = "/proc/$$" ] && continue
-        if { tr '\0' ' ' < "$p/cmdline"; } 2> /dev/null | grep -q -- "$1"; then return 1; fi
+        [ "$p" != "/proc/$$" ] && { mapfile -d '' -t words < "$p/cmdline"; } 2> /dev/null || continue
+        case "${words[*]}" in *"$1"*) echo "${p#/proc/} ${words[*]}" ;; esac
     done
-    return 0
 }
+nobody_runs() { [ -z "$(who_runs "$1")" ]; }

@@ -4,7 +4,7 @@
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
 [ -x "$oshrun" ] || skip_all "no $oshrun"
-end=$build/tests/launch/end_job
+end=$(own "$build/tests/launch/end_job")
 cd "$dir" || exit 99
 
 # under LIMIT VALUE SECONDS COMMAND...: `go` with that limit; the output passes a pipe, as the limit is ours too.
