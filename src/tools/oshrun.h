@@ -54,6 +54,9 @@ void osh_parse(struct osh_options *opt, int argc, char **argv);
 /* oshrun_launch.c: becomes mpirun or srun.  Comes back only with an exit status, when that failed. */
 int osh_exec_launcher(const struct osh_options *opt);
 
+/* oshrun_guard.c: starts a process that ends this one, soon mpirun, when it hangs. */
+void osh_guard_start(void);
+
 /* oshrun_fork.c: runs the job on this host.  Returns oshrun's exit status. */
 int osh_fork_run(const struct osh_options *opt);
 

@@ -185,6 +185,8 @@ int osh_exec_launcher(const struct osh_options *opt)
         printf("\n");
         return 0;
     }
+    if (opt->launcher == OSH_MPIRUN)
+        osh_guard_start();
     execvp(c.argv[0], c.argv);
     osh_say("cannot execute the launcher %s: %s", c.argv[0], strerror(errno));
     return errno == ENOENT ? OSH_EXIT_NOT_FOUND : OSH_EXIT_CANNOT_RUN;
