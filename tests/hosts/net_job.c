@@ -9,7 +9,7 @@
  *   single  PE 0 puts one word after the other to the last PE, each with a quiet, for a minute; the others wait
  *   idle    PE gets SIGKILL after MILLISECONDS while the others wait in a barrier that it has not entered
  *
- * Each PE first prints "pid NUMBER", before shmem_init.
+ * Each PE first prints "pid NUMBER", before shmem_init, and "up" behind it.
  */
 #include <shmem.h>
 
@@ -116,6 +116,8 @@ int main(int argc, char **argv)
     printf("pid %d\n", (int)getpid());
     fflush(stdout);
     shmem_init();
+    printf("up\n");
+    fflush(stdout);
     me = shmem_my_pe();
     n = shmem_n_pes();
     block = shmem_malloc(WORDS * sizeof *block);
