@@ -76,6 +76,7 @@ AC_DEFUN([SHMEMI_VERBS], [
 SHMEMI_OPTIONAL([verbs], [InfiniBand verbs and mlx5 direct access], [HAVE_VERBS],
     [infiniband/mlx5dv.h], [libmlx5], [MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE])
 SHMEMI_LIBS([verbs], [libmlx5 libibverbs], [-lmlx5 -libverbs])
+AC_CHECK_DECLS([MLX5DV_UMEM_MASK_DMABUF], [], [], [[#include <infiniband/mlx5dv.h>]])
 ])
 
 # CUDA's toolkit seldom has a pkg-config file: look in the usual places.

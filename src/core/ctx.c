@@ -86,8 +86,10 @@ struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const
 static void tell_kernels(int slot)
 {
     const struct ctx *c = table[slot];
+    bool live = c->generation & 1;
+    uint32_t generation = live ? c->generation : c->generation - 1;
 
-    shmemi_devmem_ctx(slot, c->generation & 1 ? c->generation : 0, c->start, c->stride, c->n_pes, c->options);
+    shmemi_devmem_ctx((shmem_ctx_t)((uintptr_t)(slot ? generation : 0) << 16 | (uintptr_t)(slot + 1)), live ? generation : 0, c->start, c->stride, c->n_pes, c->options);
 }
 
 void shmemi_ctxs_tell_kernels(void)

@@ -6,6 +6,7 @@
 #include "ctx.h"
 #include "env.h"
 #include "heap.h"
+#include "net_dheap.h"
 #include "node.h"
 #include "shmem/device/syncblk.h"
 #include "team_slots.h"
@@ -21,6 +22,8 @@
 #include <string.h>
 
 #define CTX_ENTRIES 4096
+#define FAR_TEAMS_BYTES ((size_t)32 << 20)
+#define FAR_TEAMS_LEAST 16
 #define FIXED_BYTES ((size_t)1 << 30) /* of a heap that cannot grow, unless the environment says */
 
 /* Tables in device memory, in one allocation. */
@@ -65,6 +68,8 @@ bool shmemi_devmem_agree(bool good, int *bad_pe_out, const char *call)
     for (int i = 0; i < shmemi.n_local && *bad_pe_out < 0; i++)
         if (SHMEMI_LD_ACQ(&card_of(shmemi.local_pes[i])->vote[slot]) != SHMEMI_GPU_READY)
             *bad_pe_out = shmemi.local_pes[i];
+    if (shmemi_net.up)
+        return shmemi_net_dheap_meet(*bad_pe_out < 0, bad_pe_out, call);
     return *bad_pe_out < 0;
 }
 
@@ -76,9 +81,22 @@ static size_t slot_bytes(void)
     return shmemi_round_up(shmemi_sync_bytes((uint32_t)shmemi.n_pes), 4096);
 }
 
+/*
+ * Teams that kernels may know, the first by slot.  A NIC registers the heap from its start on, so with one all their slots
+ * are backed.
+ */
+static int teams_known(void)
+{
+    size_t fit = FAR_TEAMS_BYTES / slot_bytes();
+
+    if (!shmemi_net.up || fit > SHMEMI_TEAMS_MAX)
+        return SHMEMI_TEAMS_MAX;
+    return fit < FAR_TEAMS_LEAST ? FAR_TEAMS_LEAST : (int)fit;
+}
+
 static size_t control_bytes(void)
 {
-    return shmemi_round_up(SHMEMI_TEAMS_MAX * slot_bytes(), SHMEMI_GPU_GRANULE);
+    return shmemi_round_up((size_t)teams_known() * slot_bytes(), SHMEMI_GPU_GRANULE);
 }
 
 struct shmemi_dev_team shmemi_devmem_team_entry(const struct shmemi_team *t)
@@ -104,12 +122,18 @@ static int write_team(int slot, const struct shmemi_dev_team *entry)
     return shmemi_gpu_copy((void *)(uintptr_t)(it.tables.teams + (size_t)slot * sizeof *entry), entry, sizeof *entry, true);
 }
 
-void shmemi_devmem_ctx(int slot, uint32_t generation, int start, int stride, int n_pes, long options)
+void shmemi_devmem_ctx(shmem_ctx_t ctx, uint32_t generation, int start, int stride, int n_pes, long options)
 {
     struct shmemi_dev_ctx entry = { generation, n_pes, start, stride, (uint32_t)options, 0 };
+    size_t slot = ((uintptr_t)ctx & 0xffff) - 1;
 
-    if (shmemi.gpu_up && slot < CTX_ENTRIES)
-        shmemi_gpu_copy((void *)(uintptr_t)(it.tables.ctxs + (size_t)slot * sizeof entry), &entry, sizeof entry, true);
+    if (!shmemi.gpu_up || slot >= CTX_ENTRIES)
+        return;
+    if (generation)
+        entry.row = shmemi_net_dev_ctx(&it.state, ctx, options);
+    else
+        shmemi_net_dev_ctx_gone(ctx);
+    shmemi_gpu_copy((void *)(uintptr_t)(it.tables.ctxs + slot * sizeof entry), &entry, sizeof entry, true);
 }
 
 static size_t line(size_t bytes)
@@ -174,7 +198,7 @@ static int write_peers(void)
     return rc;
 }
 
-int shmemi_devmem_publish(void)
+static void fill_state(void)
 {
     struct shmemi_dev_state *s = &it.state;
 
@@ -190,12 +214,19 @@ int shmemi_devmem_publish(void)
     s->peers = (struct shmemi_dev_peer *)(uintptr_t)it.tables.peers;
     s->teams = (struct shmemi_dev_team *)(uintptr_t)it.tables.teams;
     s->ctxs = (struct shmemi_dev_ctx *)(uintptr_t)it.tables.ctxs;
-    s->n_teams = SHMEMI_TEAMS_MAX;
+    s->n_teams = (uint32_t)teams_known();
     s->n_ctxs = CTX_ENTRIES;
     s->report = it.report;
     s->hang_ns = shmemi_devmem_watch_after();
     s->timeout_ns = shmemi_env.timeout;
-    return shmemi_gpu_image_fill(s);
+}
+
+int shmemi_devmem_publish(void)
+{
+    fill_state();
+    if (shmemi_net.up && shmemi_net_dev_peers(&it.state))
+        return -EIO;
+    return shmemi_gpu_image_fill(&it.state);
 }
 
 /* ---- teams ---- */
@@ -243,6 +274,10 @@ void shmemi_devmem_team_up(struct shmemi_team *t, const char *call)
 
     if (!shmemi.gpu_up)
         return;
+    if (t->slot >= teams_known()) {
+        shmemi_warn(call, "kernels will not know this team: on several nodes they know the first %d", teams_known());
+        return;
+    }
     rc = back_slot(t->slot);
     if (rc)
         shmemi_fatal(call, "no device memory for the new team of %d PEs", t->n_pes);
@@ -258,7 +293,7 @@ void shmemi_devmem_team_gone(int slot)
 {
     const struct shmemi_dev_team none = { 0 };
 
-    if (shmemi.gpu_up)
+    if (shmemi.gpu_up && slot < teams_known())
         write_team(slot, &none);
 }
 
@@ -267,7 +302,7 @@ static int teams_back(void)
 {
     int rc = 0;
 
-    for (int slot = 0; slot < SHMEMI_TEAMS_MAX && !rc; slot++)
+    for (int slot = 0; slot < teams_known() && !rc; slot++)
         if (shmemi_team_live(slot))
             rc = back_slot(slot);
     return rc;
@@ -277,7 +312,7 @@ static int teams_write(void)
 {
     int rc = 0;
 
-    for (int slot = 0; slot < SHMEMI_TEAMS_MAX && !rc; slot++) {
+    for (int slot = 0; slot < teams_known() && !rc; slot++) {
         const struct shmemi_team *t = shmemi_team_live(slot);
         struct shmemi_dev_team entry;
 
@@ -323,6 +358,10 @@ static int open_own(void)
     if (!rc) {
         shmemi.dheap_base = (uintptr_t)shmemi_gpu.base[shmemi.my_local];
         shmemi.dheap_len = shmemi_gpu.sharing == SHMEMI_GPU_IPC ? shmemi_gpu.max : control;
+        if (shmemi_net.up)
+            rc = shmemi_gpu_back(0, control, false);
+    }
+    if (!rc) {
         rc = teams_back();
     }
     return rc;
@@ -357,6 +396,11 @@ static void close_own(void)
     shmemi.gpu_up = false;
     if (!shmemi_gpu.up)
         return;
+    if (shmemi_net.up) {
+        shmemi_net_dev_down();
+        shmemi_net_dheap_down();
+        memset(&it.state.nic, 0, sizeof it.state.nic);
+    }
     shmemi_gpu_door_close();
     shmemi_devmem_alloc_fini();
     tables_down();
@@ -378,6 +422,15 @@ static bool step(bool good, const char *call)
     return false;
 }
 
+/* Kernels' way to PEs of other nodes. */
+static int nic_up(void)
+{
+    if (!shmemi_net.up)
+        return 0;
+    fill_state();
+    return shmemi_net_dev_up(&it.state, it.report);
+}
+
 static void bring_up(const char *call)
 {
     struct shmemi_gpu_card *mine = card_of(shmemi.my_pe);
@@ -387,10 +440,11 @@ static void bring_up(const char *call)
     mine->state = good ? SHMEMI_GPU_READY : SHMEMI_GPU_FAILED;
     good = step(good, call);
     if (good)
-        good = step(meet_peers() == 0 && teams_write() == 0 && write_peers() == 0, call);
+        good = step(meet_peers() == 0 && teams_write() == 0 && write_peers() == 0 &&
+                    shmemi_net_dheap_register(shmemi.dheap_len) == 0, call);
     if (good) {
         shmemi_devmem_watch(it.report);
-        good = step(shmemi_devmem_publish() == 0, call);
+        good = step(nic_up() == 0 && shmemi_devmem_publish() == 0, call);
     }
     it.failed = !good;
     if (!good) {

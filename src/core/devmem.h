@@ -43,7 +43,7 @@ void shmemi_devmem_team_gone(int slot);
 /* What kernels know of a team. */
 struct shmemi_dev_team shmemi_devmem_team_entry(const struct shmemi_team *t);
 /* A context is made or, with generation 0, gone. */
-void shmemi_devmem_ctx(int slot, uint32_t generation, int start, int stride, int n_pes, long options);
+void shmemi_devmem_ctx(shmem_ctx_t ctx, uint32_t generation, int start, int stride, int n_pes, long options);
 
 /* The watch over what kernels report (devmem_watch.c): starts it; after how many ns a kernel's wait is to be reported. */
 void shmemi_devmem_watch(struct shmemi_dev_report *report);

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "check.h"
 #include "env.h"
+#include "net_dheap.h"
 #include "node.h"
 #include "transports/cuda/gpu.h"
 #include "wait.h"
@@ -87,25 +88,51 @@ static void say_no_memory(const char *call, size_t size, int rc, int bad_pe)
                 free_bytes, total);
 }
 
-/* Backs the heap up to `end` on all PEs, or on none.  Every PE comes to this in the same call. */
+/* Where the heap's backing is to end: after whole steps of `step` bytes. */
+static size_t whole_steps(size_t end, size_t step)
+{
+    size_t to;
+
+    step = shmemi_round_up(step ? step : 1, SHMEMI_GPU_GRANULE);
+    to = it.backed + (end - it.backed + step - 1) / step * step;
+    return to < shmemi_gpu.max ? to : shmemi_gpu.max;
+}
+
+/* Backs the heap up to `to` on all PEs, or on none; last: and says why not. */
+static bool back_all(const char *call, size_t size, size_t to, bool last)
+{
+    int bad, rc = shmemi_gpu_back(it.backed, to - it.backed, false);
+
+    if (shmemi_devmem_agree(rc == 0, &bad, call))
+        return true;
+    if (last)
+        say_no_memory(call, size, rc, bad);
+    shmemi_gpu_unback(it.backed);
+    return false;
+}
+
+/*
+ * Backs the heap up to `end` on all PEs, or on none.  Every PE comes to this in the same call.  NICs register the whole heap
+ * anew, and keep what they had: with them it grows by a quarter at least, where there is room for it.
+ */
 static bool grow(const char *call, size_t size, size_t end)
 {
-    size_t step = shmemi_round_up(shmemi_env.device_grow ? shmemi_env.device_grow : 1, SHMEMI_GPU_GRANULE);
-    size_t from = it.backed, to = from + (end - from + step - 1) / step * step;
+    size_t to = whole_steps(end, shmemi_env.device_grow), more = it.backed / 4;
     int rc, bad;
 
-    if (to > shmemi_gpu.max)
-        to = shmemi_gpu.max;
-    rc = shmemi_gpu_back(from, to - from, false);
-    if (!shmemi_devmem_agree(rc == 0, &bad, call)) {
-        say_no_memory(call, size, rc, bad);
-        shmemi_gpu_unback(from);
+    if (shmemi_net.up && more > shmemi_env.device_grow && whole_steps(end, more) > to &&
+        back_all(call, size, whole_steps(end, more), false))
+        to = whole_steps(end, more);
+    else if (!back_all(call, size, to, true))
         return false;
-    }
-    rc = import_all(from, to - from);
+    rc = import_all(it.backed, to - it.backed);
+    if (!rc)
+        rc = shmemi_net_dheap_register(to);
     if (!shmemi_devmem_agree(rc == 0, &bad, call)) {
-        shmemi_warn(call, "%zu bytes of device memory: refused, since PE %d cannot map the memory of the others", size, bad);
-        shmemi_gpu_unback(from);
+        shmemi_warn(call, "%zu bytes of device memory: refused, since PE %d cannot map or register them", size, bad);
+        if (!rc)
+            shmemi_net_dheap_withdraw();
+        shmemi_gpu_unback(it.backed);
         return false;
     }
     it.backed = to;
@@ -154,12 +181,15 @@ void *shmemi_devmem_allocate(const char *call, size_t size, size_t align, bool z
     return p;
 }
 
-/* What is unused at the end goes back, but for one step, so that a program that frees and allocates in turn keeps it. */
+/*
+ * What is unused at the end goes back, but for one step, so that a program that frees and allocates in turn keeps it; and but
+ * for what NICs have registered.
+ */
 static void shrink(void)
 {
     size_t keep = 2 * shmemi_round_up(shmemi_env.device_grow + 1, SHMEMI_GPU_GRANULE), end;
 
-    if (shmemi_gpu.sharing == SHMEMI_GPU_IPC || it.backed - it.from <= keep)
+    if (shmemi_gpu.sharing == SHMEMI_GPU_IPC || shmemi_net.up || it.backed - it.from <= keep)
         return;
     end = it.from + shmemi_alloc_end(it.alloc);
     if (it.backed - end <= keep)

@@ -134,7 +134,9 @@ void shmemi_devmem_look(void)
     if (shmemi.node && SHMEMI_LD_ACQ(&shmemi.node->ending))
         SHMEMI_ST_REL(&it.report->stop, 1u);
     if (error) {
-        SHMEMI_ST_REL(&it.report->stop, 1u);
+        /* A kernel whose work request has failed waits for this: while it lives its queue can be read. */
+        if (error != SHMEMI_DEV_NIC)
+            SHMEMI_ST_REL(&it.report->stop, 1u);
         tell_error(error);
     }
     look_at_wait();

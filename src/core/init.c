@@ -322,8 +322,10 @@ void shmemi_finalize(const char *call)
         return;
     }
     pthread_mutex_lock(&init_lock);
-    if (shmemi_net.up)
+    if (shmemi_net.up) {
         shmemi_net_quiet_all(call);
+        shmemi_net_dev_settle();
+    }
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_barrier_all(call);
     if (--shmemi.init_count == 0) {

@@ -259,7 +259,7 @@ void shmemi_net_fini(void)
 {
     if (!shmemi_net.up)
         return;
-    shmemi_net_dev_fini();
+    shmemi_net_dev_down();
     shmemi_net_queues_fini();
     shmemi.net_up = false;
     shmemi.amo_peers = shmemi.peers;

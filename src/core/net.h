@@ -109,7 +109,19 @@ void shmemi_net_probe(int pe, const char *call);
 
 /* Queues for device code (net_dev.c): a kernel reports that the queue at this place of the table has failed. */
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_net_dev_failed(size_t index, uint64_t error, uint64_t addr, const char *call);
-void shmemi_net_dev_fini(void);
+/* CUDA is up: connects what its kernels need, fills state->nic.  `report`: how kernels are told to stop.  Fails on bad settings,
+ * and with MARROW_STRICT. */
+struct shmemi_dev_state;
+struct shmemi_dev_report;
+int shmemi_net_dev_up(struct shmemi_dev_state *state, struct shmemi_dev_report *report);
+/* The peers' device heaps have changed. */
+int shmemi_net_dev_peers(struct shmemi_dev_state *state);
+/* The row of a context's queues, as kernels are given it. */
+unsigned shmemi_net_dev_ctx(const struct shmemi_dev_state *state, shmem_ctx_t ctx, long options);
+void shmemi_net_dev_ctx_gone(shmem_ctx_t ctx);
+/* Kernels have ended: gives what they have posted a moment to complete. */
+void shmemi_net_dev_settle(void);
+void shmemi_net_dev_down(void);
 
 /* This PE leaves without finalize, or ends the job: tells the connected PEs, or one PE of each node, which with `connect`
  * need not be connected yet.  Takes no more than a moment, whatever has become of them. */

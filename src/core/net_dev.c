@@ -3,8 +3,10 @@
  * net_dev.c - the NIC's queues that device code posts to: a table by row (of a context) and world PE, connected when it is
  * asked for, since a kernel cannot; and the thread that looks whether one of them, or a kernel, has failed.
  *
- * For now device code that runs on the CPU (the SIMT executor of the tests): its device heap is a piece of the host heap,
- * which the slice's one registration covers.
+ * For kernels of a GPU the queues lie in its memory, or in pinned host memory, as do the table, the peers and the area for
+ * results; the table here is a mirror, brought up to date when something is to be explained.  Device code that runs on
+ * the CPU without a GPU (the SIMT executor of the tests) uses the mirror itself; its device heap is a piece of the host heap, which the
+ * slice's one registration covers.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -16,30 +18,47 @@
 #include "env.h"
 #include "exit.h"
 #include "log.h"
+#include "net_dheap.h"
 #include "shmem/device/state.h"
+#include "transports/cuda/gpu.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
-#define ROWS 17 /* 0: the default context */
+#define CTX_ROWS 16u
+#define SPREAD_MAX 64
+#define TABLE_MAX ((size_t)256 << 20) /* bytes of the table; with very many PEs there are fewer rows for contexts */
 #define LOOK_NS 20000000 /* between looks at the queues and the report */
+#define LOOKS 64u        /* queues looked at in a turn, where a look is a copy */
+
+struct row {
+    shmem_ctx_t of; /* its context; NULL: it is free */
+    bool is_private;
+};
 
 static struct {
-    struct shmemi_nic_queue *queues; /* ROWS * n_pes, `stride` bytes apart */
+    struct shmemi_nic_queue *queues; /* the mirror: rows * n_pes, `stride` bytes apart */
     size_t stride, bytes;
-    struct shmemi_dev_far *peers;
+    unsigned spread, rows, max_rows; /* rows of the default context; with queues; that there is room for */
+    struct row *row;
+    const struct shmemi_nic_memory *memory; /* of the queues; NULL: device code on the CPU */
+    char *table;                     /* what kernels see of the queues, `table_stride` bytes apart */
+    size_t table_stride;
+    struct shmemi_dev_far *peers, *peers_there; /* by world PE: here, and what kernels see */
     char *area;
     struct shmemi_nic_key area_key;
-    struct shmemi_dev_report *report;
-    int rows;              /* that have queues */
-    shmem_ctx_t of[ROWS];  /* the context of a row */
-    bool private_row[ROWS];
+    void *doors;                     /* the page of doorbells, */
+    uint64_t doors_there;            /* and where kernels see it */
+    struct shmemi_dev_report *report, *looked; /* looked: by this file's thread */
+    unsigned turn;
     pthread_mutex_t lock;
     pthread_t watcher;
     uint32_t stop;
@@ -55,20 +74,65 @@ static bool is_open(const struct shmemi_nic_queue *q)
     return q->sq.ring != NULL;
 }
 
+/* ---- memory that kernels see ---- */
+
+static int move(void *to, const void *from, size_t bytes)
+{
+    if (it.memory)
+        return it.memory->copy(to, from, bytes);
+    if (to != from)
+        memcpy(to, from, bytes);
+    return 0;
+}
+
+static struct shmemi_sq *seen_at(size_t index)
+{
+    return (struct shmemi_sq *)(void *)(it.table + index * it.table_stride);
+}
+
+/* Gives kernels a queue, or takes it away. */
+static int publish(size_t index)
+{
+    struct shmemi_sq sq = queue_at(index)->sq;
+
+    if (!it.memory)
+        return 0; /* they see the mirror */
+    if (sq.ring)
+        sq.doorbell = (uint64_t *)(uintptr_t)(it.doors_there + ((uintptr_t)sq.doorbell - (uintptr_t)it.doors));
+    return move(seen_at(index), &sq, sizeof sq);
+}
+
+/* Brings the mirror up to date. */
+static int refresh(size_t index)
+{
+    uint64_t *doorbell = queue_at(index)->sq.doorbell;
+    int rc = it.memory ? move(&queue_at(index)->sq, seen_at(index), sizeof(struct shmemi_sq)) : 0;
+
+    if (!rc)
+        queue_at(index)->sq.doorbell = doorbell;
+    return rc;
+}
+
 /* ---- errors ---- */
 
 void shmemi_net_dev_failed(size_t index, uint64_t error, uint64_t addr, const char *call)
 {
     struct shmemi_nic_error e = { .what = "unknown error", .advice = "", .operation = "operation" };
+    struct shmemi_sq *sq = &queue_at(index)->sq;
     int pe = (int)(index % (size_t)shmemi.n_pes);
 
     shmemi_exit_if_ending();
     shmemi_net_check_left(pe, call);
+    (void)refresh(index); /* without it the kernel's word alone has to do */
+    if (error)
+        sq->error = error;
     shmemi_net.module->queue_error(queue_at(index), &e);
+    if (it.report)
+        SHMEMI_ST_REL(&it.report->stop, 1u);
     shmemi_fatal(call, "in a kernel: %s to PE %d failed on %s port %d: %s (syndrome 0x%02x, vendor 0x%02x, opcode 0x%02x, "
                  "remote address %#llx, symmetric address %#llx); %s",
                  e.operation ? e.operation : "operation", pe, shmemi_net.nic->device, shmemi_net.nic->port, e.what,
-                 e.syndrome, e.vendor_syndrome, (unsigned)(error >> 48) & 0xff, (unsigned long long)e.raddr,
+                 e.syndrome, e.vendor_syndrome, (unsigned)(sq->error >> 48) & 0xff, (unsigned long long)e.raddr,
                  (unsigned long long)addr, e.advice ? e.advice : "");
 }
 
@@ -79,31 +143,72 @@ static void nap(long ns)
     nanosleep(&t, NULL);
 }
 
+static bool has_failed(size_t index)
+{
+    const struct shmemi_sq *sq = &queue_at(index)->sq;
+    uint32_t last = 0;
+
+    if (!SHMEMI_LD_ACQ(&sq->ring))
+        return false;
+    if (!it.memory)
+        return shmemi_mlx5_cqe_is_error(SHMEMI_LD_ACQ(sq->cqe + SHMEMI_MLX5_CQE_LAST));
+    return !move(&last, sq->cqe + SHMEMI_MLX5_CQE_LAST, sizeof last) && shmemi_mlx5_cqe_is_error(last);
+}
+
+/* What a kernel would have found, had it polled. */
+static uint64_t error_of(size_t index)
+{
+    struct shmemi_nic_queue *q = queue_at(index);
+    uint32_t entry[16], *there;
+
+    if (refresh(index) || move(entry, q->sq.cqe, sizeof entry))
+        return 0;
+    there = q->sq.cqe;
+    q->sq.cqe = entry;
+    shmemi_sq_poll(&q->sq);
+    q->sq.cqe = there;
+    return q->sq.error;
+}
+
+static void tell(size_t index)
+{
+    nap(LOOK_NS * 4); /* the thread that polls it says more: its call and address */
+    if (it.looked)
+        shmemi_devmem_look();
+    else
+        nap(LOOK_NS * 6); /* the report has a thread of its own */
+    if (it.memory) {
+        shmemi_net_dev_failed(index, error_of(index), 0, "a kernel");
+    } else {
+        shmemi_sq_poll(&queue_at(index)->sq);
+        shmemi_net_dev_failed(index, SHMEMI_LD_RLX(&queue_at(index)->sq.error), 0, "a kernel");
+    }
+}
+
 /* A kernel that waits for a flag does not look at its queues: this does. */
 static void look_at_queues(void)
 {
     size_t n = (size_t)SHMEMI_LD_ACQ(&it.rows) * (size_t)shmemi.n_pes; /* pairs with open_row */
+    size_t looks = it.memory && n > LOOKS ? LOOKS : n;
 
-    for (size_t i = 0; i < n; i++) {
-        struct shmemi_sq *sq = &queue_at(i)->sq;
+    for (; looks > 0; looks--) {
+        size_t i = it.turn++ % n;
 
-        if (!sq->ring || !shmemi_mlx5_cqe_is_error(SHMEMI_LD_ACQ(sq->cqe + SHMEMI_MLX5_CQE_LAST)))
-            continue;
-        nap(LOOK_NS * 2); /* the thread that polls it says more: its call and address */
-        if (it.report)
-            shmemi_devmem_look();
-        shmemi_sq_poll(sq);
-        shmemi_net_dev_failed(i, SHMEMI_LD_RLX(&sq->error), 0, "a kernel");
+        if (has_failed(i))
+            tell(i);
     }
 }
 
 static void *watch(void *arg)
 {
+    if (it.memory)
+        shmemi_gpu_beside_captures();
     while (!SHMEMI_LD_RLX(&it.stop)) {
-        if (it.report)
+        if (it.looked)
             shmemi_devmem_look();
         look_at_queues();
-        nap(LOOK_NS);
+        for (int i = it.memory ? 10 : 1; i > 0 && !SHMEMI_LD_RLX(&it.stop); i--)
+            nap(LOOK_NS);
     }
     return arg;
 }
@@ -114,6 +219,7 @@ static int start_watching(void)
     int rc;
 
     it.stop = 0;
+    it.turn = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     rc = pthread_create(&it.watcher, NULL, watch, NULL);
@@ -126,13 +232,22 @@ static int start_watching(void)
 /* Only where kernels use them: atomics go to near PEs too. */
 static bool wants_queue(const struct shmemi_dev_state *s, int pe)
 {
-    return shmemi_net.nic_atomics || !s->peers[pe].heap || !s->peers[pe].dheap;
+    if (shmemi_net.nic_atomics)
+        return true;
+    if (it.memory)
+        return !shmemi.peers[pe].heap || !shmemi.peers[pe].dheap;
+    return !s->peers[pe].heap || !s->peers[pe].dheap;
 }
 
-static void close_row(int row)
+static size_t index_of(unsigned row, int pe)
+{
+    return (size_t)row * (size_t)shmemi.n_pes + (size_t)pe;
+}
+
+static void close_row(unsigned row)
 {
     for (int pe = 0; pe < shmemi.n_pes; pe++) {
-        struct shmemi_nic_queue *q = queue_at((size_t)row * (size_t)shmemi.n_pes + (size_t)pe);
+        struct shmemi_nic_queue *q = queue_at(index_of(row, pe));
 
         if (!is_open(q))
             continue;
@@ -141,61 +256,154 @@ static void close_row(int row)
     }
 }
 
-static int open_row(const struct shmemi_dev_state *s, int row, shmem_ctx_t ctx, bool is_private)
+/* A private queue has a slot for results of its own, for good, as long as there are some: the first half of all. */
+static void give_slot(struct shmemi_nic_queue *q, size_t slot)
 {
-    int rc = 0;
+    if (slot < SHMEMI_DEV_CLAIM_WORDS / 2 * 64)
+        q->sq.user[0] = (uint64_t)(uintptr_t)it.area + SHMEMI_DEV_SLOTS_OFF + slot * SHMEMI_DEV_SLOT;
+}
 
-    for (int pe = 0; pe < shmemi.n_pes && !rc; pe++)
-        if (wants_queue(s, pe))
-            rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, !is_private,
-                                               queue_at((size_t)row * (size_t)shmemi.n_pes + (size_t)pe));
+static int open_row(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_private)
+{
+    unsigned row = it.rows;
+    int rc = row < it.max_rows ? 0 : -ENOSPC;
+
+    for (int pe = 0; pe < shmemi.n_pes && !rc; pe++) {
+        struct shmemi_nic_queue *q = queue_at(index_of(row, pe));
+
+        if (!wants_queue(s, pe))
+            continue;
+        rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, !is_private, it.memory, q);
+        if (!rc && is_private)
+            give_slot(q, index_of(row - it.spread, pe));
+        if (!rc)
+            rc = publish(index_of(row, pe));
+    }
     if (rc) {
-        close_row(row);
+        if (row < it.max_rows)
+            close_row(row);
         return rc;
     }
-    /* A private queue has a slot for results of its own, for good, as long as there are some. */
-    for (int pe = 0; is_private && pe < shmemi.n_pes; pe++) {
-        size_t slot = (size_t)(row - 1) * (size_t)shmemi.n_pes + (size_t)pe;
-        uint64_t *word = (uint64_t *)(void *)(it.area + slot / 64 * 64);
-
-        if (slot >= SHMEMI_DEV_CLAIM_WORDS / 2 * 64 || __atomic_fetch_or(word, 1ull << slot % 64, __ATOMIC_ACQUIRE) >> slot % 64 & 1)
-            continue;
-        queue_at((size_t)row * (size_t)shmemi.n_pes + (size_t)pe)->sq.user[0] =
-            (uint64_t)(uintptr_t)it.area + SHMEMI_DEV_SLOTS_OFF + slot * SHMEMI_DEV_SLOT;
-    }
-    it.of[row] = ctx;
-    it.private_row[row] = is_private;
+    it.row[row] = (struct row){ ctx, is_private };
     SHMEMI_ST_REL(&it.rows, row + 1);
     return 0;
 }
 
 /* ---- start ---- */
 
+/* Memory that kernels and, with a key, the NIC reach; zero. */
+static void *shared_get(size_t bytes)
+{
+    void *p;
+
+    if (!it.memory) {
+        p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        return p == MAP_FAILED ? NULL : p;
+    }
+    p = it.memory->get(bytes);
+    if (p && it.memory->set(p, 0, bytes)) {
+        it.memory->put(p);
+        return NULL;
+    }
+    return p;
+}
+
+static void shared_put(void *p, size_t bytes)
+{
+    if (p && it.memory)
+        it.memory->put(p);
+    else if (p)
+        munmap(p, bytes);
+}
+
+static int area_up(void)
+{
+    uint64_t claims[SHMEMI_DEV_CLAIM_WORDS * 8] = { 0 };
+    int rc;
+
+    for (int i = 0; i < SHMEMI_DEV_CLAIM_WORDS / 2; i++)
+        claims[i * 8] = UINT64_MAX; /* what private queues get */
+    it.area = shared_get(SHMEMI_DEV_AREA_BYTES);
+    if (!it.area)
+        return -ENOMEM;
+    rc = move(it.area, claims, sizeof claims);
+    if (rc)
+        return rc;
+    if (it.memory && it.memory->near)
+        return shmemi_net_register_near((uintptr_t)it.area, SHMEMI_DEV_AREA_BYTES, &it.area_key);
+    return shmemi_net.module->mem_register(shmemi_net.nic, it.area, SHMEMI_DEV_AREA_BYTES, &it.area_key);
+}
+
 static int memory_up(void)
 {
+    size_t n = (size_t)shmemi.n_pes, most = TABLE_MAX / sizeof(struct shmemi_sq) / n;
+
     it.stride = shmemi_round_up(sizeof(struct shmemi_nic_queue), 64);
-    it.bytes = ROWS * (size_t)shmemi.n_pes * it.stride;
+    it.max_rows = most < it.spread + CTX_ROWS ? (unsigned)(most > it.spread ? most : it.spread) : it.spread + CTX_ROWS;
+    it.bytes = it.max_rows * n * it.stride;
     it.queues = mmap(NULL, it.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    it.area = mmap(NULL, SHMEMI_DEV_AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    it.peers = calloc((size_t)shmemi.n_pes, sizeof *it.peers);
-    if (it.queues == MAP_FAILED || it.area == MAP_FAILED || !it.peers)
+    it.peers = calloc(n, sizeof *it.peers);
+    it.row = calloc(it.max_rows, sizeof *it.row);
+    if (it.queues == MAP_FAILED)
+        it.queues = NULL;
+    if (!it.queues || !it.peers || !it.row)
         return -ENOMEM;
-    return shmemi_net.module->mem_register(shmemi_net.nic, it.area, SHMEMI_DEV_AREA_BYTES, &it.area_key);
+    it.table_stride = it.memory ? sizeof(struct shmemi_sq) : it.stride;
+    it.table = it.memory ? shared_get(it.max_rows * n * it.table_stride) : (char *)it.queues;
+    it.peers_there = it.memory ? shared_get(n * sizeof *it.peers) : it.peers;
+    return it.table && it.peers_there ? area_up() : -ENOMEM;
 }
 
 static void memory_down(void)
 {
     if (it.area_key.mr)
         shmemi_net.module->mem_deregister(shmemi_net.nic, &it.area_key);
-    if (it.queues && it.queues != MAP_FAILED)
+    if (it.memory) {
+        shared_put(it.table, 0);
+        shared_put(it.peers_there, 0);
+    }
+    shared_put(it.area, SHMEMI_DEV_AREA_BYTES);
+    if (it.queues)
         munmap(it.queues, it.bytes);
-    if (it.area && it.area != MAP_FAILED)
-        munmap(it.area, SHMEMI_DEV_AREA_BYTES);
     free(it.peers);
+    free(it.row);
     it.queues = NULL;
-    it.area = NULL;
-    it.peers = NULL;
+    it.table = it.area = NULL;
+    it.peers = it.peers_there = NULL;
+    it.row = NULL;
+    it.rows = 0;
     memset(&it.area_key, 0, sizeof it.area_key);
+}
+
+/* Doorbells of all queues lie in one page. */
+static int doors_up(char *why, size_t len)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const char *how = "";
+    int rc;
+
+    if (!it.memory)
+        return 0;
+    for (size_t i = 0; i < index_of(it.spread, 0) && !it.doors; i++)
+        if (is_open(queue_at(i)))
+            it.doors = (void *)((uintptr_t)queue_at(i)->sq.doorbell & ~(page - 1));
+    if (!it.doors)
+        return 0;
+    rc = shmemi_gpu_map_registers(it.doors, page, &it.doors_there, &how);
+    if (rc) {
+        snprintf(why, len, "the NIC's doorbell page cannot be mapped into the GPU (%s)", how);
+        it.doors = NULL;
+    } else {
+        shmemi_debug("net", "the NIC's doorbell page is mapped into the GPU %s", how);
+    }
+    return rc;
+}
+
+static void doors_down(void)
+{
+    if (it.doors)
+        shmemi_gpu_unmap_registers(it.doors);
+    it.doors = NULL;
 }
 
 /* Where `base`, a piece of this PE's heap, lies at that PE; 0: it is no such piece. */
@@ -204,23 +412,37 @@ static uint64_t far_base(uint64_t base, int pe)
     return base - shmemi.heap_base < shmemi.heap_len ? base - shmemi.heap_base + shmemi_net.peers[pe].heap : 0;
 }
 
-static void fill(struct shmemi_dev_state *s)
+/* Kernels that run meanwhile read either key: those of a smaller heap stay good. */
+int shmemi_net_dev_peers(struct shmemi_dev_state *s)
 {
-    uint32_t lkey = shmemi_be32_of(shmemi_net.key.lkey).raw;
-
+    if (!it.queues)
+        return 0;
     for (int pe = 0; pe < shmemi.n_pes; pe++) {
         uint32_t rkey = shmemi_be32_of(shmemi_net.peers[pe].rkey).raw;
+        struct shmemi_net_dheap d = { far_base(s->dheap_base, pe), shmemi_net.peers[pe].rkey, 0 };
 
-        it.peers[pe] = (struct shmemi_dev_far){ far_base(s->heap_base, pe), far_base(s->dheap_base, pe), rkey, rkey };
+        if (it.memory)
+            d = shmemi_net_dheap(pe);
+        it.peers[pe] = (struct shmemi_dev_far){ far_base(s->heap_base, pe), d.base, rkey, shmemi_be32_of(d.rkey).raw };
     }
-    s->nic.peers = it.peers;
+    s->nic.heap_lkey = shmemi_be32_of(shmemi_net.key.lkey).raw;
+    s->nic.dheap_lkey = it.memory ? shmemi_be32_of(shmemi_net_dheap_lkey()).raw : s->nic.heap_lkey;
+    return move(it.peers_there, it.peers, (size_t)shmemi.n_pes * sizeof *it.peers);
+}
+
+static int fill(struct shmemi_dev_state *s)
+{
+    int rc = shmemi_net_dev_peers(s);
+
+    s->nic.peers = it.peers_there;
     s->nic.area = (uint64_t)(uintptr_t)it.area;
     s->nic.area_lkey = shmemi_be32_of(it.area_key.lkey).raw;
-    s->nic.heap_lkey = s->nic.dheap_lkey = lkey;
-    s->nic.stride = (uint32_t)it.stride;
+    s->nic.stride = (uint32_t)it.table_stride;
     s->nic.message_max = (uint32_t)shmemi_net.message_max;
     s->nic.flags = SHMEMI_DEV_NIC_WATCHED | (shmemi_net.nic_atomics ? SHMEMI_DEV_NIC_ATOMICS : 0);
-    s->nic.queues = (uint64_t)(uintptr_t)it.queues;
+    s->nic.spread = it.spread - 1;
+    s->nic.queues = (uint64_t)(uintptr_t)it.table;
+    return rc;
 }
 
 /* Why kernels cannot drive this NIC; NULL: they can. */
@@ -228,48 +450,106 @@ static const char *unfit(void)
 {
     if (shmemi_net.nic->kind != SHMEMI_NIC_MLX5)
         return "device code drives mlx5 devices only (MARROW_TRANSPORT=ibgda)";
-    if (!shmemi_net.nic->atomics_4)
-        return "the device has no 4-byte and masked atomics";
-    return shmemi.gpu_up ? "CUDA is up, and its kernels do not drive the NIC" : NULL;
+    return shmemi_net.nic->atomics_4 ? NULL : "the device has no 4-byte and masked atomics";
 }
 
-static int bring_up(struct shmemi_dev_state *s)
+/* Queues in that memory (NULL: device code on the CPU).  `why` says what was refused. */
+static int bring_up(struct shmemi_dev_state *s, const struct shmemi_nic_memory *memory, char *why, size_t len)
 {
-    int rc = memory_up();
+    int rc;
 
+    it.memory = memory;
+    snprintf(why, len, "%s cannot be shared with the NIC", memory ? memory->name : "memory");
+    rc = memory_up();
+    for (unsigned row = 0; row < it.spread && !rc; row++)
+        rc = open_row(s, SHMEM_CTX_DEFAULT, false);
     if (!rc)
-        rc = open_row(s, 0, SHMEM_CTX_DEFAULT, false);
-    if (!rc) {
-        fill(s);
-        it.report = s->report;
-        s->hang_ns = shmemi_devmem_watch_after();
-        shmemi_devmem_watch_by(s->report);
+        rc = doors_up(why, len);
+    for (size_t i = 0; i < index_of(it.rows, 0) && !rc; i++)
+        rc = publish(i);
+    if (!rc)
+        rc = fill(s);
+    if (!rc)
         rc = start_watching();
-    }
     if (!rc)
         return 0;
-    if (it.queues && it.queues != MAP_FAILED)
-        close_row(0);
-    it.rows = 0;
+    for (unsigned row = 0; it.queues && row < it.rows; row++)
+        close_row(row);
+    doors_down();
     memory_down();
+    it.memory = NULL;
     memset(&s->nic, 0, sizeof s->nic);
+    return rc;
+}
+
+static int check_env(void)
+{
+    long n = shmemi_env.device_qps;
+
+    if (n < 1 || n > SPREAD_MAX || (n & (n - 1))) {
+        shmemi_err("net", "MARROW_DEVICE_QPS is %ld: expected a power of two from 1 to %d", n, SPREAD_MAX);
+        return -EINVAL;
+    }
+    if (strcmp(shmemi_env.ibgda_memory, "gpu") && strcmp(shmemi_env.ibgda_memory, "host")) {
+        shmemi_err("net", "MARROW_IBGDA_MEMORY is \"%s\": expected gpu or host", shmemi_env.ibgda_memory);
+        return -EINVAL;
+    }
+    it.spread = (unsigned)n;
+    return 0;
+}
+
+/*
+ * Which way do this GPU's kernels take to PEs of other nodes?  Queues of their own, in GPU memory or else in host memory; or
+ * none, and then the job goes on without.  Says which, and why not a better one.
+ */
+int shmemi_net_dev_up(struct shmemi_dev_state *s, struct shmemi_dev_report *report)
+{
+    const char *none = unfit();
+    char why[160], why_near[160] = "";
+    bool host = !strcmp(shmemi_env.ibgda_memory, "host");
+    int rc = check_env();
+
+    if (rc)
+        return rc;
+    it.report = report;
+    if (none)
+        return shmemi_downgrade("net", "kernels cannot reach PEs of other nodes: %s", none);
+    rc = host ? -EOPNOTSUPP : bring_up(s, &shmemi_gpu_near_memory, why_near, sizeof why_near);
+    if (rc) {
+        rc = bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
+        if (rc)
+            return shmemi_downgrade("net", "kernels cannot reach PEs of other nodes over %s port %d: %s", shmemi_net.nic->device,
+                                    shmemi_net.nic->port, why);
+        if (!host)
+            rc = shmemi_downgrade("net", "%s: the queues that kernels post to lie in host memory, so each post crosses PCIe",
+                                  why_near);
+    }
+    if (!rc && shmemi.my_pe == 0)
+        shmemi_info("net", "kernels reach PEs of other nodes by ibgda: %s port %d, queues in %s, %u for each PE",
+                    shmemi_net.nic->device, shmemi_net.nic->port, it.memory->name, it.spread);
     return rc;
 }
 
 SHMEMI_API(int, shmemx_device_nic, (struct shmemi_dev_state *state))
 {
+    char text[160];
     const char *why;
     int rc;
 
     shmemi_check_init("shmemx_device_nic");
     if (!shmemi_net.up)
         return 0;
-    why = unfit();
-    if (why || it.queues) {
-        shmemi_err("shmemx_device_nic", "%s", why ? why : "called before");
+    why = it.queues ? "called before" : shmemi.gpu_up ? "CUDA is up: its kernels have queues of their own" : unfit();
+    if (why || check_env()) {
+        shmemi_err("shmemx_device_nic", "%s", why ? why : "bad settings");
         return 1;
     }
-    rc = bring_up(state);
+    it.report = it.looked = state->report;
+    if (state->report) {
+        state->hang_ns = shmemi_devmem_watch_after();
+        shmemi_devmem_watch_by(state->report);
+    }
+    rc = bring_up(state, NULL, text, sizeof text);
     if (rc) {
         errno = -rc;
         shmemi_err("shmemx_device_nic", "no queues for device code: %m");
@@ -277,49 +557,95 @@ SHMEMI_API(int, shmemx_device_nic, (struct shmemi_dev_state *state))
     return rc != 0;
 }
 
-SHMEMI_API(unsigned, shmemx_device_nic_ctx, (struct shmemi_dev_state *state, shmem_ctx_t ctx))
+/* A row that its context has left, or a new one; 0: the default context's. */
+static unsigned row_for(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_private)
 {
     unsigned row = 0;
+
+    for (unsigned r = it.spread; r < it.rows; r++)
+        if (it.row[r].of == ctx)
+            row = r;
+    for (unsigned r = it.spread; r < it.rows && !row; r++)
+        if (!it.row[r].of && it.row[r].is_private == is_private)
+            row = r;
+    if (!row && !open_row(s, ctx, is_private))
+        row = it.rows - 1;
+    if (row)
+        it.row[row].of = ctx;
+    return row && is_private ? row | SHMEMI_DEV_ROW_PRIVATE : row;
+}
+
+unsigned shmemi_net_dev_ctx(const struct shmemi_dev_state *s, shmem_ctx_t ctx, long options)
+{
+    unsigned row = 0;
+
+    if (!it.queues || ctx == SHMEM_CTX_DEFAULT || ctx == SHMEM_CTX_INVALID)
+        return 0;
+    pthread_mutex_lock(&it.lock);
+    row = row_for(s, ctx, options & SHMEM_CTX_PRIVATE);
+    pthread_mutex_unlock(&it.lock);
+    return row;
+}
+
+void shmemi_net_dev_ctx_gone(shmem_ctx_t ctx)
+{
+    pthread_mutex_lock(&it.lock);
+    for (unsigned r = it.spread; it.queues && r < it.rows; r++)
+        if (it.row[r].of == ctx)
+            it.row[r].of = NULL;
+    pthread_mutex_unlock(&it.lock);
+}
+
+SHMEMI_API(unsigned, shmemx_device_nic_ctx, (struct shmemi_dev_state *state, shmem_ctx_t ctx))
+{
     long options;
 
     if (!it.queues || ctx == SHMEM_CTX_DEFAULT || ctx == SHMEM_CTX_INVALID)
         return 0;
     (void)shmemi_ctx_net(ctx, &options, "shmemx_device_nic_ctx");
-    pthread_mutex_lock(&it.lock);
-    for (int r = 1; r < it.rows; r++)
-        if (it.of[r] == ctx)
-            row = (unsigned)r;
-    if (!row && it.rows < ROWS && !open_row(state, it.rows, ctx, options & SHMEM_CTX_PRIVATE))
-        row = (unsigned)it.rows - 1;
-    pthread_mutex_unlock(&it.lock);
-    return row && it.private_row[row] ? row | SHMEMI_DEV_ROW_PRIVATE : row;
+    return shmemi_net_dev_ctx(state, ctx, options);
 }
 
 /* ---- end ---- */
 
-/* What is still under way has got its chance: kernels have ended, and finalize's barrier is behind us. */
-static void settle(struct shmemi_sq *sq, int turns)
+/* Everything that was posted is complete, or the queue has failed. */
+static bool is_settled(size_t index)
 {
-    while (turns-- > 0 && SHMEMI_LD_RLX(&sq->done) < SHMEMI_LD_RLX(&sq->tail) && !shmemi_sq_poll(sq))
-        nap(1000000);
+    struct shmemi_nic_queue *q = queue_at(index);
+    uint32_t last;
+
+    if (!is_open(q))
+        return true;
+    if (!it.memory)
+        return SHMEMI_LD_RLX(&q->sq.done) >= SHMEMI_LD_RLX(&q->sq.tail) || shmemi_sq_poll(&q->sq);
+    if (refresh(index) || move(&last, q->sq.cqe + SHMEMI_MLX5_CQE_LAST, sizeof last))
+        return true; /* the GPU answers no more */
+    if (q->sq.done >= q->sq.tail || shmemi_mlx5_cqe_is_error(last))
+        return true;
+    return !shmemi_mlx5_cqe_opcode(last) && shmemi_sq_widen(q->sq.done, last) >= q->sq.tail;
 }
 
-void shmemi_net_dev_fini(void)
+/* What is still under way gets its chance: kernels have ended. */
+void shmemi_net_dev_settle(void)
+{
+    int turns = 100;
+
+    for (size_t i = 0; it.queues && i < index_of(it.rows, 0); i++)
+        while (!is_settled(i) && turns-- > 0)
+            nap(1000000);
+}
+
+void shmemi_net_dev_down(void)
 {
     if (!it.queues)
         return;
     SHMEMI_ST_RLX(&it.stop, 1u);
     pthread_join(it.watcher, NULL);
-    for (int row = 0; row < it.rows; row++) {
-        for (int pe = 0; pe < shmemi.n_pes; pe++) {
-            struct shmemi_nic_queue *q = queue_at((size_t)row * (size_t)shmemi.n_pes + (size_t)pe);
-
-            if (is_open(q))
-                settle(&q->sq, 100);
-        }
+    shmemi_net_dev_settle();
+    for (unsigned row = 0; row < it.rows; row++)
         close_row(row);
-    }
-    it.rows = 0;
-    it.report = NULL;
+    doors_down();
     memory_down();
+    it.memory = NULL;
+    it.report = it.looked = NULL;
 }

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_NIC_ABI 1
+#define SHMEMI_NIC_ABI 2
 #define SHMEMI_NIC_SYMBOL "shmemi_nic_module" /* the module's const struct shmemi_nic_module */
 #define SHMEMI_NIC_CARD_BYTES 96
 
@@ -43,6 +43,21 @@ struct shmemi_nic_config {
     unsigned char secret[16];     /* of the job, the same on all PEs: the connection service answers to nobody else */
     bool (*log_on)(int level);    /* levels as in core/log.h */
     void (*log)(int level, const char *component, const char *fmt, ...);
+};
+
+/*
+ * Memory for queues whose threads run on a device, supplied by whoever knows it.  Addresses are the same for the device and
+ * for this process, which touches `near` memory through these calls only.
+ */
+struct shmemi_nic_memory {
+    const char *name;
+    bool near; /* the device's own */
+    void *(*get)(size_t bytes); /* at a multiple of 64 KiB; NULL: none */
+    void (*put)(void *p);
+    int (*set)(void *p, int value, size_t bytes);
+    int (*copy)(void *to, const void *from, size_t bytes); /* one side is host memory; complete when it returns */
+    /* A dma-buf with these bytes from *offset_out on, which the caller closes; -errno: only the address is known. */
+    int (*export)(const void *p, size_t bytes, uint64_t *offset_out);
 };
 
 struct shmemi_nic_key {
@@ -115,11 +130,17 @@ struct shmemi_nic_module {
     /* All cards, in PE order (copied): from here on peers may connect, which a thread that sleeps otherwise serves. */
     int (*start)(struct shmemi_nic *nic, const unsigned char (*cards)[SHMEMI_NIC_CARD_BYTES]);
 
-    /* Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns. */
-    int (*queue_open)(struct shmemi_nic *nic, int pe, bool shared, struct shmemi_nic_queue *q);
+    /*
+     * Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns.  memory NULL: the
+     * module's own; else (kind MLX5) ring, record and completion entry lie there, for as long as the NIC is open, and `sq` is
+     * what the device's threads are to be given.
+     */
+    int (*queue_open)(struct shmemi_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
+                      struct shmemi_nic_queue *q);
     /* The caller has quieted it, or it is in error.  Tells the peer, which frees its side. */
     void (*queue_close)(struct shmemi_nic_queue *q);
-    /* Explains a queue whose poll has failed: the first error, not the flushes behind it. */
+    /* Explains a queue whose poll has failed: the first error, not the flushes behind it.  A device's queue: after its `sq` was
+     * brought up to date. */
     void (*queue_error)(struct shmemi_nic_queue *q, struct shmemi_nic_error *out);
 
     /*

@@ -103,6 +103,9 @@ SAME_VALUE(SHMEMI_CU_REGISTER_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE);
 SAME_VALUE(SHMEMI_CU_REGISTER_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 SAME_VALUE(SHMEMI_CU_REGISTER_MAPPED, CU_MEMHOSTREGISTER_DEVICEMAP);
 SAME_VALUE(SHMEMI_CU_REGISTER_MAPPED, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME_VALUE(SHMEMI_CU_REGISTER_IO, CU_MEMHOSTREGISTER_IOMEMORY);
+SAME_VALUE(SHMEMI_CU_HANDLE_DMA_BUF, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD);
+SAME_VALUE(SHMEMI_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME_VALUE(SHMEMI_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME_VALUE(SHMEMI_CU_WAIT_GEQ, CU_STREAM_WAIT_VALUE_GEQ);
 SAME_VALUE(SHMEMI_CU_WAIT_EQ, CU_STREAM_WAIT_VALUE_EQ);
@@ -127,7 +130,8 @@ static const char *const theirs[] = {
     NAME(cuMemAddressFree), NAME(cuMemCreate), NAME(cuMemRelease), NAME(cuMemMap), NAME(cuMemUnmap), NAME(cuMemSetAccess),
     NAME(cuMemGetAllocationGranularity), NAME(cuMemExportToShareableHandle), NAME(cuMemImportFromShareableHandle),
     NAME(cuMemGetInfo), NAME(cuMemAlloc), NAME(cuMemFree), NAME(cuMemHostAlloc), NAME(cuMemFreeHost),
-    NAME(cuMemHostRegister), NAME(cuMemHostUnregister), NAME(cuIpcGetMemHandle), NAME(cuIpcOpenMemHandle),
+    NAME(cuMemHostRegister), NAME(cuMemHostUnregister), NAME(cuMemHostGetDevicePointer),
+    NAME(cuMemGetHandleForAddressRange), NAME(cuThreadExchangeStreamCaptureMode), NAME(cuIpcGetMemHandle), NAME(cuIpcOpenMemHandle),
     NAME(cuIpcCloseMemHandle), NAME(cuPointerGetAttribute), NAME(cuMemcpyAsync), NAME(cuMemcpy2DAsync),
     NAME(cuMemsetD8Async), NAME(cuModuleLoadData), NAME(cuModuleUnload), NAME(cuModuleGetFunction), NAME(cuModuleGetGlobal),
     NAME(cuOccupancyMaxActiveBlocksPerMultiprocessor), NAME(cuLaunchKernel), NAME(cuLaunchCooperativeKernel),

@@ -99,6 +99,7 @@ static void dev_init(void)
 
 #include "simt.h"
 
+#include <shmem/device/module.h>
 #include <stdlib.h>
 
 #define KERNEL(name, type)                                  \
@@ -124,11 +125,33 @@ static struct shmemi_dev_ctx dev_ctxs[DEV_HANDLES];
 static struct shmemi_dev_report dev_report;
 static size_t dev_used;
 
+/*
+ * TAP_DEVICE in the environment: the library brings CUDA up, which is the stand-in driver of tests/fakecuda, and fills the state
+ * as it does for a GPU; its device memory is memory that the executor's threads reach.
+ */
+static int dev_library;
+
+static int dev_state_at(void **out)
+{
+    *out = &shmemi_dev_state;
+    return 0;
+}
+
+static struct shmemi_dev_module dev_module = { NULL, SHMEMI_DEV_ABI, sizeof shmemi_dev_state, dev_state_at };
+
 /* Device memory is a piece of the host heap here; blocks are never reused. */
 static void *dev_malloc(size_t size)
 {
     char *p = (char *)(uintptr_t)shmemi_dev_state.dheap_base + dev_used;
 
+    if (dev_library) {
+        p = (char *)shmemx_malloc_device(size);
+        if (!p)
+            shmem_global_exit(1);
+        memset(p, 0, size);
+        shmem_barrier_all();
+        return p;
+    }
     dev_used += (size + 255) / 256 * 256;
     if (dev_used > DEV_ARENA) {
         fprintf(stderr, "DEV_ARENA is too small\n");
@@ -141,7 +164,8 @@ static void *dev_malloc(size_t size)
 
 TAP_UNUSED static void dev_free(void *p)
 {
-    (void)p;
+    if (dev_library)
+        shmemx_free_device(p);
     shmem_barrier_all();
 }
 
@@ -167,7 +191,7 @@ static void dev_add_team(shmem_team_t team)
     struct shmemi_dev_team *t = &dev_teams[((h & 0xffff) - 1) % DEV_HANDLES];
     size_t size;
 
-    if (team == SHMEM_TEAM_INVALID)
+    if (team == SHMEM_TEAM_INVALID || dev_library)
         return;
     t->generation = (uint32_t)(h >> 16);
     t->my_pe = shmem_team_my_pe(team);
@@ -188,6 +212,8 @@ TAP_UNUSED static void dev_add_ctx(shmem_ctx_t ctx, shmem_team_t team)
     uintptr_t h = (uintptr_t)ctx;
     struct shmemi_dev_ctx *c = &dev_ctxs[((h & 0xffff) - 1) % DEV_HANDLES];
 
+    if (dev_library)
+        return;
     c->generation = (uint32_t)(h >> 16);
     c->n_pes = shmem_team_n_pes(team);
     c->start = shmem_team_translate_pe(team, 0, SHMEM_TEAM_WORLD);
@@ -200,7 +226,16 @@ static void dev_init(void)
     struct shmemi_dev_state *s = &shmemi_dev_state;
     char *arena, *host;
 
+    dev_library = getenv("TAP_DEVICE") != NULL;
+    if (dev_library)
+        shmemx_device_register(&dev_module);
     tap_init();
+    if (dev_library && s->n_pes == tap_n)
+        return;
+    if (dev_library) {
+        fprintf(stderr, "CUDA did not come up\n");
+        shmem_global_exit(1);
+    }
     arena = (char *)shmem_align(4096, DEV_ARENA);
     host = (char *)shmem_align(4096, 65536); /* kernels reach this piece of the host heap */
     s->peers = (struct shmemi_dev_peer *)calloc((size_t)tap_n, sizeof *s->peers);

@@ -10,12 +10,14 @@
  *     FAKECUDA_DEVICES=N      devices (1)          FAKECUDA_MEMORY=BYTES   of each process (1 GiB)
  *     FAKECUDA_NO_VMM=1       no descriptors       FAKECUDA_VERSION=N      of the driver (13000)
  *     FAKECUDA_NO_PEER=1      no access between devices
+ *     FAKECUDA_NO_DMA_BUF=1   device memory is not exported as dma-bufs
+ *     FAKECUDA_IO=N           registers of a NIC: 0 not mapped at all, 1 as plain memory only (default), 2 as I/O memory only
  *
  * A test finds one function more, fakecuda_capture(stream, on): from on to off everything must be put on that stream, and
  * what a driver refuses while a stream is being captured fails.
  */
 #define _GNU_SOURCE
-#include "transports/cuda/driver.h"
+#include "fake.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +31,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PUBLIC __attribute__((visibility("default")))
 #define GRANULE ((size_t)2 << 20)
 #define MAX 4096
 
@@ -41,7 +42,8 @@ struct range {
     bool readable; /* cuMemSetAccess was called */
     uint64_t at;
     size_t len;
-    int fd; /* behind ALLOCATED */
+    int fd; /* behind ALLOCATED and MAPPED */
+    int device;
 };
 
 struct handle {
@@ -53,82 +55,52 @@ struct handle {
 static struct range ranges[MAX];
 static struct handle handles[MAX]; /* handle value is index + 1 */
 static size_t used;
-static int n_handles;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char contexts[16];
-static __thread void *stack[16];
-static __thread int depth;
+static int n_handles, n_ranges;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, ranges_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static long setting(const char *name, long otherwise)
-{
-    const char *text = getenv(name);
-
-    return text ? atol(text) : otherwise;
-}
-
-static int device_count(void)
-{
-    return (int)setting("FAKECUDA_DEVICES", 1);
-}
-
-static void *current(void)
-{
-    return depth ? stack[depth - 1] : NULL;
-}
-
-/* ---- a capture that the test pretends ---- */
-
-static bool capturing;
-static void *captured;
-
-PUBLIC void fakecuda_capture(void *stream, int on);
-PUBLIC void fakecuda_capture(void *stream, int on)
-{
-    captured = stream;
-    capturing = on;
-}
-
-#define NOT_IN_CAPTURE   \
-    do {                 \
-        if (capturing)   \
-            return 900;  \
-    } while (0)
-#define RIGHT_STREAM                            \
-    do {                                        \
-        if (capturing && stream != captured)    \
-            return 900;                         \
-    } while (0)
-
-#define NEED_CONTEXT         \
-    do {                     \
-        if (!current())      \
-            return 201;      \
-    } while (0)
-
+/* Any thread may ask about a pointer while another one allocates. */
 static struct range *range_new(enum kind kind, uint64_t at, size_t len)
 {
+    void *ctx = fake_current();
+
+    pthread_mutex_lock(&ranges_lock);
     for (int i = 0; i < MAX; i++)
         if (ranges[i].kind == NONE) {
-            ranges[i] = (struct range){ kind, false, at, len, -1 };
+            ranges[i] = (struct range){ kind, false, at, len, -1, ctx ? (int)((char *)ctx - fake_contexts) : 0 };
+            n_ranges = i >= n_ranges ? i + 1 : n_ranges;
+            pthread_mutex_unlock(&ranges_lock);
             return &ranges[i];
         }
     abort();
 }
 
+static void range_end(struct range *r)
+{
+    pthread_mutex_lock(&ranges_lock);
+    r->kind = NONE;
+    pthread_mutex_unlock(&ranges_lock);
+}
+
+static struct range *range_find(enum kind kind, uint64_t at, bool first)
+{
+    struct range *found = NULL;
+
+    pthread_mutex_lock(&ranges_lock);
+    for (int i = 0; i < n_ranges && !found; i++)
+        if (ranges[i].kind == kind && (first ? ranges[i].at == at : at - ranges[i].at < ranges[i].len))
+            found = &ranges[i];
+    pthread_mutex_unlock(&ranges_lock);
+    return found;
+}
+
 static struct range *range_at(enum kind kind, uint64_t at)
 {
-    for (int i = 0; i < MAX; i++)
-        if (ranges[i].kind == kind && ranges[i].at == at)
-            return &ranges[i];
-    return NULL;
+    return range_find(kind, at, true);
 }
 
 static struct range *range_around(enum kind kind, uint64_t at)
 {
-    for (int i = 0; i < MAX; i++)
-        if (ranges[i].kind == kind && at - ranges[i].at < ranges[i].len)
-            return &ranges[i];
-    return NULL;
+    return range_find(kind, at, false);
 }
 
 static bool is_device(uint64_t at, struct range **out)
@@ -160,7 +132,7 @@ static bool device_range_ok(uint64_t at, size_t len)
 }
 
 /* May a copy touch these bytes? */
-static bool range_ok(uint64_t at, size_t len)
+bool fake_range_ok(uint64_t at, size_t len)
 {
     struct range *r;
 
@@ -174,202 +146,6 @@ static bool range_ok(uint64_t at, size_t len)
             return false; /* crosses the end of a registered piece */
     }
     return true;
-}
-
-int cuInit(unsigned flags);
-#define DECLARE(field, symbol, params) int field##_ params __asm__(symbol);
-SHMEMI_CU_FUNCTIONS(DECLARE)
-
-/* ---- device, context, stream ---- */
-
-PUBLIC int init_(unsigned flags)
-{
-    if (flags)
-        return SHMEMI_CU_INVALID_VALUE;
-    return device_count() > 0 ? SHMEMI_CU_OK : SHMEMI_CU_NO_DEVICE;
-}
-
-PUBLIC int driver_version_(int *version)
-{
-    *version = (int)setting("FAKECUDA_VERSION", 13000);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int error_name_(int error, const char **text)
-{
-    switch (error) {
-    case SHMEMI_CU_OK: *text = "CUDA_SUCCESS"; break;
-    case SHMEMI_CU_INVALID_VALUE: *text = "CUDA_ERROR_INVALID_VALUE"; break;
-    case SHMEMI_CU_OUT_OF_MEMORY: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
-    case SHMEMI_CU_NO_DEVICE: *text = "CUDA_ERROR_NO_DEVICE"; break;
-    case 900: *text = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"; break;
-    case 201: *text = "CUDA_ERROR_INVALID_CONTEXT"; break;
-    default: *text = "CUDA_ERROR_OTHER";
-    }
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int device_count_(int *count)
-{
-    *count = device_count();
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int device_get_(int *device, int ordinal)
-{
-    *device = ordinal;
-    return ordinal >= 0 && ordinal < device_count() ? SHMEMI_CU_OK : SHMEMI_CU_INVALID_VALUE;
-}
-
-PUBLIC int device_name_(char *name, int len, int device)
-{
-    snprintf(name, (size_t)len, "Fake GPU %d", device);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int device_uuid_(struct shmemi_cu_uuid *uuid, int device)
-{
-    memset(uuid, device + 1, sizeof *uuid);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int device_attribute_(int *value, int attribute, int device)
-{
-    switch (attribute) {
-    case SHMEMI_CU_ATTR_PCI_BUS: *value = device + 1; break;
-    case SHMEMI_CU_ATTR_SMS: *value = 4; break;
-    case SHMEMI_CU_ATTR_MAJOR: *value = 9; break;
-    case SHMEMI_CU_ATTR_VMM:
-    case SHMEMI_CU_ATTR_POSIX_FD: *value = !setting("FAKECUDA_NO_VMM", 0); break;
-    case SHMEMI_CU_ATTR_HOST_REGISTER:
-    case SHMEMI_CU_ATTR_HOST_POINTER_SAME:
-    case SHMEMI_CU_ATTR_COOPERATIVE:
-    case SHMEMI_CU_ATTR_MEMOPS_64: *value = 1; break;
-    default: *value = 0;
-    }
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int device_memory_(size_t *bytes, int device)
-{
-    (void)device;
-    *bytes = (size_t)setting("FAKECUDA_MEMORY", 1 << 30);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int can_access_peer_(int *can, int device, int peer)
-{
-    *can = device != peer && !setting("FAKECUDA_NO_PEER", 0);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int p2p_attribute_(int *value, int attribute, int device, int peer)
-{
-    (void)attribute;
-    return can_access_peer_(value, device, peer);
-}
-
-PUBLIC int primary_retain_(void **ctx, int device)
-{
-    NOT_IN_CAPTURE;
-    *ctx = &contexts[device];
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int primary_release_(int device)
-{
-    return device < device_count() ? SHMEMI_CU_OK : SHMEMI_CU_INVALID_VALUE;
-}
-
-PUBLIC int ctx_current_(void **ctx)
-{
-    *ctx = current();
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int ctx_set_(void *ctx)
-{
-    depth = depth ? depth : 1;
-    stack[depth - 1] = ctx;
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int ctx_push_(void *ctx)
-{
-    if (depth == 16 || !ctx)
-        return SHMEMI_CU_INVALID_VALUE;
-    stack[depth++] = ctx;
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int ctx_pop_(void **ctx)
-{
-    NEED_CONTEXT;
-    *ctx = stack[--depth];
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int ctx_device_(int *device)
-{
-    NEED_CONTEXT;
-    *device = (int)((char *)current() - contexts);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int stream_create_(void **stream, unsigned flags)
-{
-    NOT_IN_CAPTURE;
-    NEED_CONTEXT;
-    (void)flags;
-    *stream = malloc(1);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int stream_destroy_(void *stream)
-{
-    NEED_CONTEXT;
-    free(stream);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int stream_sync_(void *stream)
-{
-    NOT_IN_CAPTURE;
-    (void)stream;
-    NEED_CONTEXT;
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int stream_query_(void *stream)
-{
-    return stream_sync_(stream);
-}
-
-PUBLIC int stream_write64_(void *stream, uint64_t addr, uint64_t value, unsigned flags)
-{
-    (void)stream;
-    NEED_CONTEXT;
-    if (flags || addr % 8 || !range_ok(addr, 8))
-        return SHMEMI_CU_INVALID_VALUE;
-    __atomic_store_n((uint64_t *)(uintptr_t)addr, value, __ATOMIC_RELEASE);
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int stream_wait64_(void *stream, uint64_t addr, uint64_t value, unsigned flags)
-{
-    uint64_t *word = (uint64_t *)(uintptr_t)addr;
-
-    (void)stream;
-    NEED_CONTEXT;
-    if (flags > 1 || addr % 8 || !range_ok(addr, 8))
-        return SHMEMI_CU_INVALID_VALUE;
-    for (;;) {
-        uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-
-        if (flags == SHMEMI_CU_WAIT_EQ ? seen == value : (int64_t)(seen - value) >= 0)
-            return SHMEMI_CU_OK;
-        usleep(50);
-    }
 }
 
 /* ---- virtual memory ---- */
@@ -436,7 +212,7 @@ PUBLIC int mem_create_(uint64_t *handle, size_t len, const struct shmemi_cu_allo
     NEED_CONTEXT;
     if (flags || !len || len % GRANULE || prop->type != SHMEMI_CU_PINNED || prop->location.type != SHMEMI_CU_AT_DEVICE)
         return SHMEMI_CU_INVALID_VALUE;
-    if (used + len > (size_t)setting("FAKECUDA_MEMORY", 1 << 30))
+    if (used + len > (size_t)fake_setting("FAKECUDA_MEMORY", 1 << 30))
         return SHMEMI_CU_OUT_OF_MEMORY;
     fd = memfd_create("fakecuda", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)len))
@@ -468,7 +244,7 @@ PUBLIC int mem_map_(uint64_t ptr, size_t len, size_t off, uint64_t handle, uint6
         return SHMEMI_CU_INVALID_VALUE;
     if (mmap((void *)(uintptr_t)ptr, len, PROT_NONE, MAP_SHARED | MAP_FIXED, h->fd, 0) == MAP_FAILED)
         return SHMEMI_CU_OUT_OF_MEMORY;
-    range_new(MAPPED, ptr, len);
+    range_new(MAPPED, ptr, len)->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
     return SHMEMI_CU_OK;
 }
 
@@ -480,7 +256,8 @@ PUBLIC int mem_unmap_(uint64_t ptr, size_t len)
     if (!r || r->len != len)
         return SHMEMI_CU_INVALID_VALUE;
     mmap((void *)(uintptr_t)ptr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    r->kind = NONE;
+    close(r->fd);
+    range_end(r);
     return SHMEMI_CU_OK;
 }
 
@@ -527,7 +304,7 @@ PUBLIC int mem_import_(uint64_t *handle, void *os_handle, int type)
 
 PUBLIC int mem_info_(size_t *free_out, size_t *total_out)
 {
-    *total_out = (size_t)setting("FAKECUDA_MEMORY", 1 << 30);
+    *total_out = (size_t)fake_setting("FAKECUDA_MEMORY", 1 << 30);
     *free_out = *total_out - used;
     return SHMEMI_CU_OK;
 }
@@ -537,18 +314,36 @@ PUBLIC int mem_info_(size_t *free_out, size_t *total_out)
 PUBLIC int mem_alloc_(uint64_t *ptr, size_t len)
 {
     int fd = memfd_create("fakecuda", MFD_CLOEXEC);
-    void *p;
+    const size_t align = 65536; /* so that a dma-buf of it begins where its descriptor does */
+    char *p;
 
     NOT_IN_CAPTURE;
     NEED_CONTEXT;
-    if (used + len > (size_t)setting("FAKECUDA_MEMORY", 1 << 30) || ftruncate(fd, (off_t)len)) {
+    if (used + len > (size_t)fake_setting("FAKECUDA_MEMORY", 1 << 30) || ftruncate(fd, (off_t)len)) {
         close(fd);
         return SHMEMI_CU_OUT_OF_MEMORY;
     }
-    p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    p = mmap(NULL, len + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    p += -(uintptr_t)p & (align - 1);
+    mmap(p, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
     range_new(ALLOCATED, (uintptr_t)p, len)->fd = fd;
     *ptr = (uintptr_t)p;
     return SHMEMI_CU_OK;
+}
+
+/* A descriptor that stands for the range; its bytes can be mapped when it is one allocation's from the start on. */
+PUBLIC int range_handle_(void *handle, uint64_t ptr, size_t len, int type, uint64_t flags)
+{
+    struct range *r;
+    int fd;
+
+    NEED_CONTEXT;
+    if (type != SHMEMI_CU_HANDLE_DMA_BUF || flags || ptr % 4096 || len % 4096 || fake_setting("FAKECUDA_NO_DMA_BUF", 0) ||
+        !device_range_ok(ptr, len) || !is_device(ptr, &r) || r->at != ptr)
+        return SHMEMI_CU_INVALID_VALUE;
+    fd = fcntl(r->fd, F_DUPFD_CLOEXEC, 0);
+    memcpy(handle, &fd, sizeof fd);
+    return fd < 0 ? SHMEMI_CU_OUT_OF_MEMORY : SHMEMI_CU_OK;
 }
 
 PUBLIC int mem_free_(uint64_t ptr)
@@ -561,7 +356,7 @@ PUBLIC int mem_free_(uint64_t ptr)
         return SHMEMI_CU_INVALID_VALUE;
     munmap((void *)(uintptr_t)ptr, r->len);
     close(r->fd);
-    r->kind = NONE;
+    range_end(r);
     return SHMEMI_CU_OK;
 }
 
@@ -582,7 +377,7 @@ PUBLIC int host_free_(void *ptr)
     NOT_IN_CAPTURE;
     if (!r)
         return SHMEMI_CU_INVALID_VALUE;
-    r->kind = NONE;
+    range_end(r);
     free(ptr);
     return SHMEMI_CU_OK;
 }
@@ -590,10 +385,14 @@ PUBLIC int host_free_(void *ptr)
 PUBLIC int host_register_(void *ptr, size_t len, unsigned flags)
 {
     uint64_t at = (uintptr_t)ptr;
+    long io = fake_setting("FAKECUDA_IO", 1);
 
     NOT_IN_CAPTURE;
     NEED_CONTEXT;
-    if (flags != (SHMEMI_CU_REGISTER_PORTABLE | SHMEMI_CU_REGISTER_MAPPED) || !len)
+    if ((flags & ~(unsigned)SHMEMI_CU_REGISTER_IO) != (SHMEMI_CU_REGISTER_PORTABLE | SHMEMI_CU_REGISTER_MAPPED) || !len)
+        return SHMEMI_CU_INVALID_VALUE;
+    /* A single page is taken for registers. */
+    if (flags & SHMEMI_CU_REGISTER_IO ? io < 2 : len == 4096 && io != 1)
         return SHMEMI_CU_INVALID_VALUE;
     for (int i = 0; i < MAX; i++)
         if (ranges[i].kind == REGISTERED && at < ranges[i].at + ranges[i].len && ranges[i].at < at + len)
@@ -608,7 +407,22 @@ PUBLIC int host_unregister_(void *ptr)
 
     if (!r)
         return SHMEMI_CU_INVALID_VALUE;
-    r->kind = NONE;
+    range_end(r);
+    return SHMEMI_CU_OK;
+}
+
+PUBLIC int host_device_pointer_(uint64_t *ptr, void *host, unsigned flags)
+{
+    NEED_CONTEXT;
+    *ptr = (uintptr_t)host;
+    if (flags || (!range_around(REGISTERED, *ptr) && !range_around(PINNED, *ptr)))
+        return SHMEMI_CU_INVALID_VALUE;
+    return SHMEMI_CU_OK;
+}
+
+PUBLIC int capture_mode_(int *mode)
+{
+    *mode = 0;
     return SHMEMI_CU_OK;
 }
 
@@ -647,23 +461,26 @@ PUBLIC int ipc_close_(uint64_t ptr)
     if (!r)
         return SHMEMI_CU_INVALID_VALUE;
     munmap((void *)(uintptr_t)ptr, r->len);
-    r->kind = NONE;
+    range_end(r);
     return SHMEMI_CU_OK;
 }
 
 PUBLIC int pointer_attribute_(void *value, int attribute, uint64_t ptr)
 {
-    struct range *r;
+    struct range *r = NULL;
     unsigned result;
 
-    NEED_CONTEXT;
     if (is_device(ptr, &r))
         result = SHMEMI_CU_MEMORY_DEVICE;
     else if (range_around(REGISTERED, ptr) || range_around(PINNED, ptr))
         result = SHMEMI_CU_MEMORY_HOST;
     else
         return SHMEMI_CU_INVALID_VALUE;
-    if (attribute != SHMEMI_CU_POINTER_TYPE)
+    if (attribute == SHMEMI_CU_POINTER_MANAGED)
+        result = 0;
+    else if (attribute == SHMEMI_CU_POINTER_ORDINAL)
+        result = r ? (unsigned)r->device : 0;
+    else if (attribute != SHMEMI_CU_POINTER_TYPE)
         return SHMEMI_CU_INVALID_VALUE;
     memcpy(value, &result, sizeof result);
     return SHMEMI_CU_OK;
@@ -671,17 +488,49 @@ PUBLIC int pointer_attribute_(void *value, int attribute, uint64_t ptr)
 
 /* ---- copies ---- */
 
+/* Words whole, as the copy engine stores them. */
+static int move(void *to, const void *from, size_t len)
+{
+    if (len == 8 && (uintptr_t)to % 8 == 0 && (uintptr_t)from % 8 == 0)
+        __atomic_store_n((uint64_t *)to, *(const uint64_t *)from, __ATOMIC_RELEASE);
+    else if (len == 4 && (uintptr_t)to % 4 == 0 && (uintptr_t)from % 4 == 0)
+        __atomic_store_n((uint32_t *)to, *(const uint32_t *)from, __ATOMIC_RELEASE);
+    else
+        memmove(to, from, len);
+    return SHMEMI_CU_OK;
+}
+
 PUBLIC int copy_async_(uint64_t to, uint64_t from, size_t len, void *stream)
 {
     RIGHT_STREAM;
     NEED_CONTEXT;
-    if (!range_ok(to, len) || !range_ok(from, len))
+    if (!fake_range_ok(to, len) || !fake_range_ok(from, len))
         return SHMEMI_CU_INVALID_VALUE;
-    if (len == 8 && to % 8 == 0 && from % 8 == 0)
-        __atomic_store_n((uint64_t *)(uintptr_t)to, *(uint64_t *)(uintptr_t)from, __ATOMIC_RELEASE);
-    else
-        memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, len);
-    return SHMEMI_CU_OK;
+    return move((void *)(uintptr_t)to, (const void *)(uintptr_t)from, len);
+}
+
+/* What the virtual NIC calls, in a thread of its own. */
+int cuMemAllocHost_v2(void **ptr, size_t len);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream);
+
+PUBLIC int cuMemAllocHost_v2(void **ptr, size_t len)
+{
+    return host_alloc_(ptr, len, 0);
+}
+
+PUBLIC int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream)
+{
+    (void)stream;
+    NEED_CONTEXT;
+    return device_range_ok(from, len) ? move(to, (const void *)(uintptr_t)from, len) : SHMEMI_CU_INVALID_VALUE;
+}
+
+PUBLIC int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream)
+{
+    (void)stream;
+    NEED_CONTEXT;
+    return device_range_ok(to, len) ? move((void *)(uintptr_t)to, from, len) : SHMEMI_CU_INVALID_VALUE;
 }
 
 PUBLIC int copy2d_async_(const struct shmemi_cu_copy2d *c, void *stream)
@@ -701,7 +550,7 @@ PUBLIC int set8_async_(uint64_t ptr, unsigned char value, size_t len, void *stre
 {
     RIGHT_STREAM;
     NEED_CONTEXT;
-    if (!range_ok(ptr, len))
+    if (!fake_range_ok(ptr, len))
         return SHMEMI_CU_INVALID_VALUE;
     memset((void *)(uintptr_t)ptr, value, len);
     return SHMEMI_CU_OK;

@@ -39,6 +39,15 @@ SHMEMI_DEV int shmemi_dev_near(const void *at)
     return !SHMEMI_NIC_PATH || at != 0;
 }
 
+/* While a kernel lives, the host can read the queue that has failed; no longer than it may take to explain it. */
+SHMEMI_DEV_COLD void shmemi_dev_linger(struct shmemi_dev_report *r)
+{
+    uint64_t until = shmemi_now_ns() + 10000000000u;
+
+    while (!SHMEMI_LD_RLX(&r->stop) && shmemi_now_ns() < until)
+        SHMEMI_PAUSE();
+}
+
 /* Leaves a record for the host, which prints it and ends the job, and ends the kernel. */
 SHMEMI_DEV_COLD void shmemi_dev_fail(uint32_t error, uint32_t call, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -55,6 +64,8 @@ SHMEMI_DEV_COLD void shmemi_dev_fail(uint32_t error, uint32_t call, uint64_t a, 
         SHMEMI_ST_REL(&r->error, error); /* pairs with the watchdog's acquire */
         SHMEMI_FENCE_SC();               /* the record leaves the GPU before the kernel dies */
     }
+    if (r && error == SHMEMI_DEV_NIC)
+        shmemi_dev_linger(r);
     shmemi_trap();
 }
 

@@ -3,7 +3,8 @@
  * far.h - put, get, signals and atomics of kernels where loads and stores do not lead: the calling thread posts to a queue
  * of the NIC (sq.h).
  *
- * A context has one queue a peer, so its operations to one peer stay in order and a fence between them is free.  Threads that
+ * A context has one queue a peer (the default one may have several, of which a block uses one), so its operations to one peer
+ * stay in order and a fence between them is free.  Threads that
  * make a call together share a reservation and a doorbell (sq_warp.h); of a warp's or block's call one thread posts.  A
  * queue of a private context belongs to one thread at a time and takes no atomics.
  *
@@ -28,9 +29,10 @@ struct shmemi_far {
     int is_private, alone; /* alone: one thread posts for its group */
 };
 
+/* The default context's queues to a peer are shared out among blocks, so a block's operations keep to one. */
 SHMEMI_DEV uint32_t shmemi_far_row(shmem_ctx_t ctx)
 {
-    return ctx == SHMEM_CTX_DEFAULT ? 0 : shmemi_dev_state.ctxs[((uint64_t)(uintptr_t)ctx & 0xffff) - 1].row;
+    return ctx == SHMEM_CTX_DEFAULT ? shmemi_block_index() & shmemi_dev_state.nic.spread : shmemi_dev_state.ctxs[((uint64_t)(uintptr_t)ctx & 0xffff) - 1].row;
 }
 
 SHMEMI_DEV struct shmemi_sq *shmemi_far_queue(uint32_t row, int world)
@@ -114,14 +116,18 @@ SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, uin
 }
 
 /*
- * Everything that has been posted on the row's queues, and that this thread knows of: thread `rank` of `size` serves every
- * size-th PE.  near_only: of PEs that loads and stores reach as well.
+ * Everything that has been posted on the row's queues (the default context's: on all of its rows), and that this thread knows of:
+ * thread `rank` of `size` serves every size-th PE.  near_only: of PEs that loads and stores reach as well.
  */
 SHMEMI_DEV_LARGE void shmemi_far_quiet_row(uint32_t row, int near_only, uint32_t rank, uint32_t size, uint32_t call)
 {
+    uint32_t n = (uint32_t)shmemi_dev_state.n_pes, each = row <= shmemi_dev_state.nic.spread ? shmemi_dev_state.nic.spread + 1 : 1;
+
+    row = each > 1 ? 0 : row;
     SHMEMI_ROLLED
-    for (int pe = (int)rank; pe < shmemi_dev_state.n_pes; pe += (int)size) {
-        struct shmemi_sq *sq = shmemi_far_queue(row, pe);
+    for (uint32_t i = rank; i < n * each; i += size) {
+        int pe = (int)(i % n);
+        struct shmemi_sq *sq = shmemi_far_queue(row + i / n, pe);
         uint64_t done = SHMEMI_LD_RLX_GPU(&sq->done), ticket;
 
         if (done >= SHMEMI_LD_RLX_GPU(&sq->tail) && done >= SHMEMI_LD_RLX_GPU(&sq->deferred))

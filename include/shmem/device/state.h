@@ -12,7 +12,7 @@
 
 #include "port.h"
 
-#define SHMEMI_DEV_ABI 2
+#define SHMEMI_DEV_ABI 3
 #define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
 #define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
 
@@ -69,6 +69,8 @@ struct shmemi_dev_nic {
     uint32_t stride; /* bytes from one queue to the next */
     uint32_t message_max; /* bytes of one work request */
     uint32_t flags;
+    uint32_t spread; /* rows of the default context, less 1: blocks of threads take turns */
+    uint32_t pad;
 };
 
 /* The calls, as a record names them: X(NAME, text). */
@@ -141,6 +143,6 @@ struct shmemi_dev_state {
 
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
-SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 416, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 424, "the same for every compiler");
 
 #endif

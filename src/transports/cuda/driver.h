@@ -47,7 +47,9 @@ enum shmemi_cu_attribute {
 enum { SHMEMI_CU_P2P_ACCESS = 2, SHMEMI_CU_P2P_ATOMICS = 3 };
 enum { SHMEMI_CU_POINTER_TYPE = 2, SHMEMI_CU_POINTER_MANAGED = 8, SHMEMI_CU_POINTER_ORDINAL = 9 };
 enum { SHMEMI_CU_MEMORY_HOST = 1, SHMEMI_CU_MEMORY_DEVICE = 2, SHMEMI_CU_MEMORY_UNIFIED = 4 };
-enum { SHMEMI_CU_REGISTER_PORTABLE = 1, SHMEMI_CU_REGISTER_MAPPED = 2 };
+enum { SHMEMI_CU_REGISTER_PORTABLE = 1, SHMEMI_CU_REGISTER_MAPPED = 2, SHMEMI_CU_REGISTER_IO = 4 };
+enum { SHMEMI_CU_HANDLE_DMA_BUF = 1 };
+enum { SHMEMI_CU_CAPTURE_RELAXED = 2 };
 enum { SHMEMI_CU_STREAM_NON_BLOCKING = 1 };
 enum { SHMEMI_CU_WAIT_GEQ = 0, SHMEMI_CU_WAIT_EQ = 1 };
 enum { SHMEMI_CU_PINNED = 1, SHMEMI_CU_HANDLE_FD = 1, SHMEMI_CU_AT_DEVICE = 1, SHMEMI_CU_READ_WRITE = 3 };
@@ -146,6 +148,10 @@ struct shmemi_cu_uuid {
     X(host_free, "cuMemFreeHost", (void *ptr))                                                                          \
     X(host_register, "cuMemHostRegister_v2", (void *ptr, size_t len, unsigned flags))                                   \
     X(host_unregister, "cuMemHostUnregister", (void *ptr))                                                              \
+    X(host_device_pointer, "cuMemHostGetDevicePointer_v2", (uint64_t *ptr, void *host, unsigned flags))                 \
+    X(range_handle, "cuMemGetHandleForAddressRange",                                                                    \
+      (void *handle, uint64_t ptr, size_t len, int type, uint64_t flags))                                               \
+    X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                                                   \
     X(ipc_get, "cuIpcGetMemHandle", (struct shmemi_cu_ipc_handle *handle, uint64_t ptr))                                \
     X(ipc_open, "cuIpcOpenMemHandle_v2", (uint64_t *ptr, struct shmemi_cu_ipc_handle handle, unsigned flags))           \
     X(ipc_close, "cuIpcCloseMemHandle", (uint64_t ptr))                                                                 \

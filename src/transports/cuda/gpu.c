@@ -95,6 +95,7 @@ static void read_device(struct shmemi_gpu_card *mine)
     g->cc = attribute(SHMEMI_CU_ATTR_MAJOR) * 10 + attribute(SHMEMI_CU_ATTR_MINOR);
     g->registers = attribute(SHMEMI_CU_ATTR_HOST_REGISTER) && attribute(SHMEMI_CU_ATTR_HOST_POINTER_SAME);
     g->memops = attribute(SHMEMI_CU_ATTR_MEMOPS_64);
+    g->dma_buf = attribute(SHMEMI_CU_ATTR_DMA_BUF);
     g->sharing = attribute(SHMEMI_CU_ATTR_VMM) && attribute(SHMEMI_CU_ATTR_POSIX_FD) ? SHMEMI_GPU_CHUNKS : SHMEMI_GPU_IPC;
     if (shmemi_cu.device_uuid((struct shmemi_cu_uuid *)mine->uuid, g->device) != SHMEMI_CU_OK)
         memset(mine->uuid, 0, sizeof mine->uuid);

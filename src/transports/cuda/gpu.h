@@ -18,6 +18,7 @@
 #include "driver.h"
 
 #include "shmem/device/state.h"
+#include "transports/nic.h"
 
 #include <stdbool.h>
 
@@ -35,6 +36,7 @@ struct shmemi_gpu {
     bool retained;   /* the context is the device's primary one, held by the library */
     bool registers;  /* host memory can be registered, under its own address */
     bool memops;     /* streams can write and await 64-bit words */
+    bool dma_buf;    /* device memory can be exported as dma-bufs */
     int device, n_devices, sms, cc; /* cc: 90 for 9.0 */
     void *ctx;
     void *stream;    /* of the host's copies */
@@ -102,6 +104,19 @@ int shmemi_gpu_register(uintptr_t base, size_t len, size_t room);
 void shmemi_gpu_unregister_all(void);
 /* Bytes from `addr` on, at most `len`, that a single copy may take. */
 size_t shmemi_gpu_piece(uintptr_t addr, size_t len);
+
+/* ---- nicmem.c: what a NIC and kernels share ---- */
+
+/* Memory for a NIC's queues; `set` and `copy` say nothing when they fail: kernels may have ended their context. */
+extern const struct shmemi_nic_memory shmemi_gpu_near_memory; /* of the GPU */
+extern const struct shmemi_nic_memory shmemi_gpu_host_memory; /* of the host, pinned */
+/* Maps a page of a NIC's registers for kernels.  why_out: how, or what was refused. */
+int shmemi_gpu_map_registers(void *page, size_t bytes, uint64_t *at_out, const char **why_out);
+void shmemi_gpu_unmap_registers(void *page);
+/* This thread's copies do no harm to a capture that another thread is in. */
+void shmemi_gpu_beside_captures(void);
+/* A dma-buf of device memory, or -errno, said nowhere. */
+int shmemi_gpu_range_export(uint64_t at, size_t bytes);
 
 /* ---- image.c: the copies of the state that kernels read; module.h is the program's side ---- */
 

@@ -19,6 +19,7 @@ enum {
  */
 struct shmemi_ibgda_piece {
     struct shmemi_ibgda_piece *next;
+    struct shmemi_ibgda_arena *arena;
     uint8_t *base;
     size_t bytes;
     struct mlx5dv_devx_umem *umem;
@@ -33,7 +34,9 @@ struct shmemi_ibgda_place {
 struct shmemi_ibgda_arena {
     pthread_mutex_t lock;
     size_t ring_bytes;
+    const struct shmemi_nic_memory *memory; /* NULL: this process's own */
     unsigned places; /* in the newest piece */
+    unsigned in_use;
     struct shmemi_ibgda_piece *pieces;
     struct shmemi_ibgda_place *free;
 };
@@ -45,7 +48,7 @@ struct shmemi_ibgda {
     uint32_t pdn, eqn;
     struct mlx5dv_devx_uar *uar;      /* doorbells of the queues that send */
     struct mlx5dv_devx_uar *idle_uar; /* of those that only answer: never rung */
-    struct shmemi_ibgda_arena arena;
+    struct shmemi_ibgda_arena arena, device_arena;
     struct shmemi_ibgda_place *idle_place; /* all that only answer share it */
     struct mlx5dv_devx_obj *idle_cq;
     uint32_t idle_cqn;
@@ -62,8 +65,12 @@ int shmemi_ibgda_modify(struct shmemi_verbs_nic *nic, const char *what, struct m
 /* arena.c */
 void shmemi_ibgda_arena_open(struct shmemi_ibgda_arena *arena, size_t ring_bytes);
 void shmemi_ibgda_arena_close(struct shmemi_ibgda_arena *arena);
-int shmemi_ibgda_place_take(struct shmemi_verbs_nic *nic, struct shmemi_ibgda_place **out);
-void shmemi_ibgda_place_give(struct shmemi_ibgda_arena *arena, struct shmemi_ibgda_place *place);
+/* In the memory, one at a time besides NULL's; what it has given goes back with the last place. */
+int shmemi_ibgda_place_take(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory,
+                            struct shmemi_ibgda_place **out);
+void shmemi_ibgda_place_give(struct shmemi_ibgda_place *place);
+/* Between the process's memory and a place's, whoever's that is.  0 or -errno. */
+int shmemi_ibgda_place_copy(const struct shmemi_ibgda_place *place, void *to, const void *from, size_t bytes);
 
 /* probe.c: what a queue in error died of, where its completion says no more than that entries were flushed. */
 bool shmemi_ibgda_probe(struct shmemi_nic_queue *nq, struct shmemi_nic_error *out);

@@ -97,7 +97,7 @@ static int make_shared(struct shmemi_verbs_nic *nic)
         return no(nic, "DEVX names no event queue");
     status = make_uars(nic);
     if (!status)
-        status = shmemi_ibgda_place_take(nic, &nic->ibgda->idle_place);
+        status = shmemi_ibgda_place_take(nic, NULL, &nic->ibgda->idle_place);
     if (!status)
         status = shmemi_ibgda_make_cq(nic, nic->ibgda->idle_place, true, &nic->ibgda->idle_cq, &nic->ibgda->idle_cqn);
     return status;
@@ -114,6 +114,7 @@ int shmemi_ibgda_open(struct shmemi_verbs_nic *nic)
     if (!nic->ibgda)
         return -ENOMEM;
     shmemi_ibgda_arena_open(&nic->ibgda->arena, (size_t)depth(nic, log_depth) * SHMEMI_IBGDA_BLOCK);
+    shmemi_ibgda_arena_open(&nic->ibgda->device_arena, nic->ibgda->arena.ring_bytes);
     status = make_shared(nic);
     if (status) {
         shmemi_ibgda_close(nic);
@@ -134,8 +135,9 @@ void shmemi_ibgda_close(struct shmemi_verbs_nic *nic)
     if (g->idle_cq)
         mlx5dv_devx_obj_destroy(g->idle_cq);
     if (g->idle_place)
-        shmemi_ibgda_place_give(&g->arena, g->idle_place);
+        shmemi_ibgda_place_give(g->idle_place);
     shmemi_ibgda_arena_close(&g->arena);
+    shmemi_ibgda_arena_close(&g->device_arena);
     if (g->idle_uar)
         mlx5dv_devx_free_uar(g->idle_uar);
     if (g->uar)

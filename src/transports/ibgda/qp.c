@@ -195,33 +195,37 @@ static int to_rts(struct shmemi_verbs_nic *nic, struct queue *q, const struct sh
 }
 
 /* Queue pair first: it refers to all else. */
-static void queue_free(struct shmemi_verbs_nic *nic, struct queue *q)
+static void queue_free(struct queue *q)
 {
     if (q->qp)
         mlx5dv_devx_obj_destroy(q->qp);
     if (q->cq)
         mlx5dv_devx_obj_destroy(q->cq);
     if (q->place)
-        shmemi_ibgda_place_give(&nic->ibgda->arena, q->place);
+        shmemi_ibgda_place_give(q->place);
     free(q);
 }
 
 static int fill_sq(const struct shmemi_verbs_nic *nic, const struct queue *q, unsigned log_blocks, struct shmemi_sq *sq)
 {
+    const struct shmemi_nic_memory *memory = q->place->piece->arena->memory;
     uint8_t *base = q->place->piece->base;
     void *records = base + q->place->records + SHMEMI_IBGDA_QP_RECORD;
+    uint32_t elsewhere[16]; /* the real entry is filled already */
 
-    return shmemi_sq_init(sq, base + q->place->ring, (uint32_t *)records + MLX5_SND_DBR, nic->ibgda->uar->reg_addr,
-                          base + q->place->cq, q->qpn, log_blocks, 0)
-               ? -EINVAL
-               : 0;
+    if (shmemi_sq_init(sq, base + q->place->ring, (uint32_t *)records + MLX5_SND_DBR, nic->ibgda->uar->reg_addr, elsewhere,
+                       q->qpn, log_blocks, memory && memory->near ? SHMEMI_SQ_NEAR : 0))
+        return -EINVAL;
+    sq->cqe = (uint32_t *)(void *)(base + q->place->cq);
+    return 0;
 }
 
-static int create(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq, uint32_t *qpn_out)
+static int create(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *nq,
+                  uint32_t *qpn_out)
 {
     unsigned log_blocks = log2_floor((unsigned)(nic->ibgda->arena.ring_bytes / SHMEMI_IBGDA_BLOCK));
     struct queue *q = calloc(1, sizeof *q);
-    int status = q ? shmemi_ibgda_place_take(nic, &q->place) : -ENOMEM;
+    int status = q ? shmemi_ibgda_place_take(nic, memory, &q->place) : -ENOMEM;
 
     if (!status)
         status = shmemi_ibgda_make_cq(nic, q->place, false, &q->cq, &q->cqn);
@@ -231,7 +235,7 @@ static int create(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq, uin
         status = fill_sq(nic, q, log_blocks, &nq->sq);
     if (status) {
         if (q)
-            queue_free(nic, q);
+            queue_free(q);
         return status;
     }
     nq->priv = q;
@@ -251,20 +255,26 @@ static int connect_queue(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *
 static void fail(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *common)
 {
     struct queue *q = (struct queue *)common;
-    struct mlx5_err_cqe *cqe = (void *)(q->place->piece->base + q->place->cq);
+    struct mlx5_err_cqe *cqe = (void *)(q->place->piece->base + q->place->cq), dead = { .syndrome = SHMEMI_VERBS_DEVICE_DEAD };
+    const struct shmemi_nic_memory *memory = q->place->piece->arena->memory;
     uint32_t last = htobe32(0xffffu << 16 | MLX5_CQE_REQ_ERR << 4);
 
     (void)nic;
-    cqe->syndrome = SHMEMI_VERBS_DEVICE_DEAD;
-    cqe->vendor_err_synd = 0;
-    cqe->s_wqe_opcode_qpn = htobe32(0xffu << 24 | q->qpn);
+    dead.s_wqe_opcode_qpn = htobe32(0xffu << 24 | q->qpn);
+    if (memory) {
+        memory->copy(cqe, &dead, offsetof(struct mlx5_err_cqe, wqe_counter));
+        memory->copy(&cqe->wqe_counter, &last, sizeof last);
+        return;
+    }
+    memcpy(cqe, &dead, offsetof(struct mlx5_err_cqe, wqe_counter));
     /* Pairs with the acquire in shmemi_sq_poll: the words above are read after this one. */
     __atomic_store_n((uint32_t *)(void *)&cqe->wqe_counter, last, __ATOMIC_RELEASE);
 }
 
 static void destroy(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq)
 {
-    queue_free(nic, nq->priv);
+    (void)nic;
+    queue_free(nq->priv);
     nq->priv = NULL;
 }
 
@@ -282,7 +292,7 @@ static int accept_queue(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_
     if (!status)
         status = to_rtr(nic, q, peer, true);
     if (status) {
-        queue_free(nic, q);
+        queue_free(q);
         return status;
     }
     *responder_out = q;
@@ -292,7 +302,8 @@ static int accept_queue(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_
 
 static void drop(struct shmemi_verbs_nic *nic, void *responder)
 {
-    queue_free(nic, responder);
+    (void)nic;
+    queue_free(responder);
 }
 
 const struct shmemi_verbs_kind shmemi_ibgda_kind = {
@@ -319,7 +330,7 @@ const char *shmemi_ibgda_opcode_name(uint8_t opcode)
 }
 
 /* The failed entry is still in the ring: a queue in error takes no more of them. */
-void shmemi_ibgda_error(struct shmemi_nic_queue *nq, struct shmemi_nic_error *out)
+static void explain(struct shmemi_nic_queue *nq, bool ring_known, struct shmemi_nic_error *out)
 {
     const struct shmemi_sq *sq = &nq->sq;
     size_t slot = sq->error >> 32 & (sq->depth - 1);
@@ -335,7 +346,26 @@ void shmemi_ibgda_error(struct shmemi_nic_queue *nq, struct shmemi_nic_error *ou
     out->advice = s->advice;
     out->operation = shmemi_ibgda_opcode_name(opcode);
     /* An entry that is not known is not there to be read either. */
-    out->raddr = opcode == MLX5_OPCODE_NOP || opcode == 0xff ? 0 : be64toh(remote->raddr);
-    if (out->syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
+    if (ring_known && opcode != MLX5_OPCODE_NOP && opcode != 0xff)
+        out->raddr = be64toh(remote->raddr);
+    if (ring_known && out->syndrome == MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
         shmemi_ibgda_probe(nq, out);
+}
+
+/* A ring in a device's memory is looked at in a copy. */
+void shmemi_ibgda_error(struct shmemi_nic_queue *nq, struct shmemi_nic_error *out)
+{
+    const struct queue *q = nq->priv;
+    size_t bytes = (size_t)nq->sq.depth * SHMEMI_IBGDA_BLOCK;
+    struct shmemi_nic_queue view = *nq;
+    bool known;
+
+    if (!q->place->piece->arena->memory) {
+        explain(nq, true, out);
+        return;
+    }
+    view.sq.ring = malloc(bytes);
+    known = view.sq.ring && shmemi_ibgda_place_copy(q->place, view.sq.ring, nq->sq.ring, bytes) == 0;
+    explain(known ? &view : nq, known, out);
+    free(view.sq.ring);
 }

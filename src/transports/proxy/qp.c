@@ -157,13 +157,14 @@ static void queue_free(struct shmemi_proxy_queue *q)
     free(q);
 }
 
-static int create(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq, uint32_t *qpn_out)
+static int create(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *nq,
+                  uint32_t *qpn_out)
 {
-    struct shmemi_proxy_queue *q = calloc(1, sizeof *q);
+    struct shmemi_proxy_queue *q = memory ? NULL : calloc(1, sizeof *q);
     int status;
 
     if (!q)
-        return -ENOMEM;
+        return memory ? -EOPNOTSUPP : -ENOMEM;
     pthread_mutex_init(&q->lock, NULL);
     q->depth = nic->depth;
     q->inline_max = nic->nic.inline_max;

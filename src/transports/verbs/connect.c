@@ -58,8 +58,8 @@ void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic)
     pthread_mutex_unlock(&nic->lock);
 }
 
-static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const struct shmemi_verbs_asked *how,
-                      struct shmemi_nic_queue *q)
+static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
+                      const struct shmemi_verbs_asked *how, struct shmemi_nic_queue *q)
 {
     struct shmemi_verbs_end own = { .pe = pe, .psn = first_psn() }, peer = own;
     struct shmemi_verbs_queue *common;
@@ -69,7 +69,7 @@ static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const s
     q->nic = &nic->nic;
     q->pe = pe;
     q->shared = shared;
-    status = nic->kind->create(nic, q, &own.qpn);
+    status = nic->kind->create(nic, memory, q, &own.qpn);
     if (status)
         return status;
     common = q->priv;
@@ -88,7 +88,8 @@ static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const s
     return 0;
 }
 
-int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct shmemi_nic_queue *q)
+int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, const struct shmemi_nic_memory *memory,
+                            struct shmemi_nic_queue *q)
 {
     struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
     const struct shmemi_verbs_asked how = { .timeout_ns = nic->config->connect_timeout_ns };
@@ -97,14 +98,14 @@ int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, struct
         return forked(nic);
     if (!nic->peers || pe < 0 || pe >= nic->config->n_pes)
         return -EINVAL;
-    return open_queue(nic, pe, shared, &how, q);
+    return open_queue(nic, pe, shared, memory, &how, q);
 }
 
 int shmemi_verbs_queue_probe(struct shmemi_verbs_nic *nic, int pe, uint64_t timeout_ns, struct shmemi_nic_queue *q)
 {
     const struct shmemi_verbs_asked how = { .timeout_ns = timeout_ns, .quiet = true };
 
-    return open_queue(nic, pe, false, &how, q);
+    return open_queue(nic, pe, false, NULL, &how, q);
 }
 
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q)

@@ -43,7 +43,8 @@ const char *shmemi_verbs_memlock_hint(int status, char *buf, size_t len)
     return buf;
 }
 
-static int keep(struct shmemi_verbs_nic *nic, struct ibv_mr *mr, uint64_t addr, size_t len, const char *what,
+/* A refusal is said at `level`: of device memory there are two ways to try. */
+static int keep(struct shmemi_verbs_nic *nic, struct ibv_mr *mr, uint64_t addr, size_t len, const char *what, int level,
                 struct shmemi_nic_key *key_out)
 {
     char hint[320];
@@ -51,12 +52,12 @@ static int keep(struct shmemi_verbs_nic *nic, struct ibv_mr *mr, uint64_t addr, 
 
     if (mr) {
         *key_out = (struct shmemi_nic_key){ mr->lkey, mr->rkey, mr };
-        shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "registered %zu bytes at 0x%llx, key 0x%x", len,
+        shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "registered %zu bytes of %s at 0x%llx, key 0x%x", len, what,
                          (unsigned long long)addr, mr->rkey);
         return 0;
     }
     status = errno ? -errno : -EIO;
-    shmemi_verbs_log(nic->config, SHMEMI_VERBS_ERR, SHMEMI_VERBS_AT " refuses to register %zu bytes of %s at 0x%llx: %s%s",
+    shmemi_verbs_log(nic->config, level, SHMEMI_VERBS_AT " refuses to register %zu bytes of %s at 0x%llx: %s%s",
                      SHMEMI_VERBS_AT_ARGS(nic), len, what, (unsigned long long)addr, strerror(-status),
                      shmemi_verbs_memlock_hint(status, hint, sizeof hint));
     return status;
@@ -67,7 +68,7 @@ int shmemi_verbs_mem_register(struct shmemi_nic *base, void *addr, size_t len, s
     struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
 
     errno = 0;
-    return keep(nic, ibv_reg_mr(nic->pd, addr, len, ACCESS), (uintptr_t)addr, len, "memory", key_out);
+    return keep(nic, ibv_reg_mr(nic->pd, addr, len, ACCESS), (uintptr_t)addr, len, "memory", SHMEMI_VERBS_ERR, key_out);
 }
 
 int shmemi_verbs_mem_register_dmabuf(struct shmemi_nic *base, int fd, uint64_t offset, uint64_t va, size_t len,
@@ -81,7 +82,8 @@ int shmemi_verbs_mem_register_dmabuf(struct shmemi_nic *base, int fd, uint64_t o
         mr = ibv_reg_dmabuf_mr(nic->pd, offset, len, va, fd, ACCESS);
     else
         mr = ibv_reg_mr(nic->pd, (void *)(uintptr_t)va, len, ACCESS);
-    return keep(nic, mr, va, len, fd >= 0 ? "device memory (dma-buf)" : "device memory (peer memory module)", key_out);
+    return keep(nic, mr, va, len, fd >= 0 ? "device memory (dma-buf)" : "device memory (peer memory module)",
+                SHMEMI_VERBS_DEBUG, key_out);
 }
 
 void shmemi_verbs_mem_deregister(struct shmemi_nic *base, struct shmemi_nic_key *key)

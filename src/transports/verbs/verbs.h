@@ -56,7 +56,8 @@ struct shmemi_verbs_nic;
 /* How a kind makes its queue pairs.  Messages have been logged when a call fails. */
 struct shmemi_verbs_kind {
     /* The sending side, in state INIT. */
-    int (*create)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q, uint32_t *qpn_out);
+    int (*create)(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *q,
+                  uint32_t *qpn_out);
     int (*connect)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q, const struct shmemi_verbs_end *peer);
     void (*destroy)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q);
     /* The device is dead and completes nothing more: makes the next poll see an error. */
@@ -140,7 +141,8 @@ uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, struct
 void shmemi_verbs_service_bye(struct shmemi_verbs_nic *nic, int pe, uint64_t nonce);
 
 /* connect.c */
-int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, bool shared, struct shmemi_nic_queue *q);
+int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
+                            struct shmemi_nic_queue *q);
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q);
 /* As open, but says nothing when it fails. */
 int shmemi_verbs_queue_probe(struct shmemi_verbs_nic *nic, int pe, uint64_t timeout_ns, struct shmemi_nic_queue *q);
