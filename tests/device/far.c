@@ -21,7 +21,7 @@ struct args {
     char *bytes;     /* symmetric: LONG a lane */
     char *local;     /* LONG a lane that no NIC knows */
     int *bad;
-    int me, n, to, from, round;
+    int me, n, to, from, turn;
     shmem_ctx_t ctx;
 };
 
@@ -32,7 +32,7 @@ KERNEL(all_to_all, struct args)
     uint64_t *mine = a.out + rank * WORDS;
 
     for (int i = 0; i < WORDS; i++)
-        mine[i] = (uint64_t)(a.me * 1000000 + rank * 1000 + i + a.round);
+        mine[i] = (uint64_t)(a.me * 1000000 + rank * 1000 + i + a.turn);
     for (int k = 0; k < a.n; k++) {
         int pe = (a.me + rank + k) % a.n; /* lanes of a warp talk to different peers */
         uint64_t *there = a.in + (a.me * LANES + rank) * WORDS;
@@ -45,7 +45,7 @@ KERNEL(all_to_all, struct args)
     shmemx_barrier_all_block();
     for (int pe = 0; pe < a.n; pe++)
         for (int i = 0; i < WORDS; i++)
-            a.bad[rank] += a.in[(pe * LANES + rank) * WORDS + i] != (uint64_t)(pe * 1000000 + rank * 1000 + i + a.round);
+            a.bad[rank] += a.in[(pe * LANES + rank) * WORDS + i] != (uint64_t)(pe * 1000000 + rank * 1000 + i + a.turn);
     shmemx_barrier_all_block();
 }
 
@@ -116,7 +116,7 @@ static int bad_lanes(struct args *a)
 
 static void clear(struct args *a)
 {
-    static const uint64_t zero[LANES * 2];
+    static const uint64_t zero[LANES * 2] = { 0 };
 
     dev_write(a->in, zero, sizeof zero);
     dev_write(a->sig, zero, LANES * 8);
@@ -141,7 +141,7 @@ int main(void)
     a.n = tap_n;
     a.to = (tap_me + 1) % tap_n;
     a.from = (tap_me + tap_n - 1) % tap_n;
-    for (a.round = 0; a.round < 3; a.round++)
+    for (a.turn = 0; a.turn < 3; a.turn++)
         LAUNCH(all_to_all, struct args, a, 1, LANES);
     tap_ok(bad_lanes(&a) == 0, "%d lanes of every PE put to every PE", LANES);
     LAUNCH(long_way, struct args, a, 1, LANES);

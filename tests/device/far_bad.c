@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * far_bad.c - kernels whose work requests fail: the job must end with a message, never pass.  Run by far.sh, under the SIMT
- * executor only, since it spoils a key of the device state.
+ * far_bad.c - kernels whose work requests fail: the job must end with a message, never pass.  Run by far.sh, and by
+ * maint/check-gpu.sh.
  * gpu: no
  *
  *     far_bad key     waits for a put under a wrong key
@@ -35,6 +35,18 @@ KERNEL(put_many, struct args)
     }
 }
 
+/* Makes PE `pe`'s device heap known under a wrong key. */
+static void spoil_key(int pe)
+{
+    struct shmemi_dev_state state;
+    struct shmemi_dev_far far;
+
+    dev_state(&state);
+    dev_read(&far, state.nic.peers + pe, sizeof far);
+    far.dheap_rkey ^= 0x00ffff00u;
+    dev_write(state.nic.peers + pe, &far, sizeof far);
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "";
@@ -45,7 +57,7 @@ int main(int argc, char **argv)
     a.to = (tap_me + 1) % tap_n;
     if (tap_me == 0) {
         if (strcmp(kind, "queue"))
-            shmemi_dev_state.nic.peers[a.to].dheap_rkey ^= 0x00ffff00u;
+            spoil_key(a.to);
         if (!strcmp(kind, "key"))
             LAUNCH(put_and_quiet, struct args, a, 1, 33);
         else if (!strcmp(kind, "wait"))

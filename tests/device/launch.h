@@ -72,6 +72,12 @@ TAP_UNUSED static void dev_write(void *to, const void *from, size_t size)
     tap_check_eq(cudaMemcpy(to, from, size, cudaMemcpyDefault), cudaSuccess);
 }
 
+/* What kernels know. */
+TAP_UNUSED static void dev_state(struct shmemi_dev_state *out)
+{
+    tap_check_eq(cudaMemcpyFromSymbol(out, shmemi_dev_state, sizeof *out), cudaSuccess);
+}
+
 /* Tells the device of a handle that the host has made: the library does so itself. */
 TAP_UNUSED static void dev_add_team(shmem_team_t team)
 {
@@ -182,6 +188,11 @@ TAP_UNUSED static void dev_read(void *to, const void *from, size_t size)
 TAP_UNUSED static void dev_write(void *to, const void *from, size_t size)
 {
     memcpy(to, from, size);
+}
+
+TAP_UNUSED static void dev_state(struct shmemi_dev_state *out)
+{
+    *out = shmemi_dev_state;
 }
 
 /* Collective over the team, whose members must all have made the same calls of dev_malloc before; others skip it. */

@@ -101,7 +101,7 @@ static int umem_reg(struct uv_bundle *b)
         && !(uv_num(b, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP) & ~(uint64_t)(HCA_UAR_BYTES - 1)))
         return -EINVAL;
     if (uv_has(b, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD))
-        attr.dmabuf_fd = (int)uv_num(b, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+        attr.dmabuf_fd = uv_fd(b, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
     if (!attr.len)
         return -EINVAL;
     err = hca_umem_new(&hca_device, &attr, &umem);
@@ -357,7 +357,7 @@ static const struct uv_attr_spec umem_reg_spec[] = {
     UV_ATTR_IN(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, 4, 8, 0),
     UV_ATTR_OUT(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4, UV_MANDATORY),
     UV_ATTR_IN(MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, 8, 8, 0),
-    UV_ATTR_IN(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD, 4, 8, 0),
+    UV_ATTR_FILE(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD, UV_READ, 0),
 };
 static const struct uv_attr_spec umem_dereg_spec[] = {
     UV_ATTR_OBJ(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, UV_UMEM, UV_DESTROY, UV_MANDATORY),
