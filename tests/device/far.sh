@@ -44,32 +44,4 @@ at='PE 1 failed on mlx5_0 port 1'
 fails "a wrong key" key "(shmem_p|shmem_quiet).*in a kernel: .* to $at: .*syndrome 0x" -
 fails "a wrong key, and a wait for a flag" wait "in a kernel: .* to $at: .*syndrome 0x" -
 fails "a queue that fails" queue "in a kernel: .* to $at: .*syndrome 0x" "--faults qperr=100:0x02"
-
-# The same with the queues and the device heap where the library puts them for a GPU, which the stand-in driver plays.
-export MARROW_IB_TIMEOUT=16 MARROW_IB_RETRY=7 TAP_DEVICE=1 LD_LIBRARY_PATH=$build/tests/fakecuda
-export FAKECUDA_KERNELS=$build/tests/fakecuda/kernels.so
-for t in rma sync words far; do
-    passes 2 2 - "$t"
-done
-passes 2 4 - sync
-MARROW_DEVICE_QPS=4 passes 2 2 - far
-FAKECUDA_NO_DMA_BUF=1 FAKECUDA_IO=2 passes 2 2 - sync
-FAKECUDA_NO_VMM=1 MARROW_DEVICE_HEAP=64M passes 2 2 - sync
-MARROW_IBGDA_MEMORY=host passes 2 2 - far
-
-# says REGEX NAME STATUS: how a small test ends (0 or not) and what it says.
-says() {
-    MARROW_LOG=info go 60 "$nic" "$oshrun" --nodes 2 -n 2 "$here/sync"
-    holds "$2" eval '[ $((status != 0)) = "$3" ] && cat "$dir/out" "$dir/err" | grep -Eq -- "$1"'
-}
-
-says "kernels reach PEs of other nodes by ibgda: mlx5_0 port 1, queues in GPU memory" "the way is said" 0
-FAKECUDA_IO=0 says "kernels cannot reach PEs of other nodes.*doorbell page cannot be mapped" "no doorbells for kernels: said" 1
-MARROW_DEVICE_QPS=3 says "MARROW_DEVICE_QPS is 3" "a bad number of queues is refused" 1
-MARROW_IBGDA_MEMORY=disk says "MARROW_IBGDA_MEMORY is \"disk\"" "a bad place of queues is refused" 1
-
-export MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3
-fails "a wrong key, queues in GPU memory" key "in a kernel: .* to $at: .*syndrome 0x" -
-fails "a wrong key and a wait, queues in GPU memory" wait "in a kernel: .* to $at: .*syndrome 0x" -
-fails "a queue that fails, in GPU memory" queue "in a kernel: .* to $at: .*syndrome 0x" "--faults qperr=100:0x02"
 done_testing

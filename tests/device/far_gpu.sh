@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# far_gpu.sh - the device tests with PEs on several nodes, where the library puts queues, tables and the device heap as it does for
+# a GPU: in the memory of the stand-in driver (tests/fakecuda), which the virtual NIC reads and writes through that driver.
+set -u
+. "${top_srcdir:?}/tests/launch/lib.sh"
+nic=$build/tests/softhca/softhca-run
+here=$build/tests/device
+[ -x "$nic" ] || skip_all "no virtual NIC"
+export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=16 MARROW_TRANSPORT=ibgda TAP_TIMEOUT=170 TAP_DEVICE=1
+export LD_LIBRARY_PATH=$build/tests/fakecuda FAKECUDA_KERNELS=$build/tests/fakecuda/kernels.so
+
+# passes PES TEST NAME
+passes() {
+    go 180 "$nic" "$oshrun" --nodes 2 -n "$1" "$here/$2"
+    holds "$2, $1 PEs on 2 nodes: $3" \
+        eval '[ "$status" = 0 ] && grep -q "^1\.\." "$dir/out" && ! grep -q "^not ok" "$dir/out"'
+}
+
+for t in rma sync words far; do
+    passes 2 $t "queues in GPU memory"
+done
+MARROW_DEVICE_QPS=4 passes 2 rma "four queues a peer"
+FAKECUDA_NO_DMA_BUF=1 FAKECUDA_IO=2 passes 2 words "no dma-bufs, doorbells as I/O memory"
+FAKECUDA_NO_VMM=1 MARROW_DEVICE_HEAP=64M passes 2 words "a device heap that does not grow"
+MARROW_IBGDA_MEMORY=host passes 2 words "queues in host memory"
+
+# says NAME REGEX STATUS: how a small test ends (0, or 1 for not 0), and what it says.
+says() {
+    local regex=$2 bad=$3
+
+    MARROW_LOG=debug go 100 "$nic" "$oshrun" --nodes 2 -n 2 "$here/words"
+    holds "$1" eval '[ $((status != 0)) = "$bad" ] && cat "$dir/out" "$dir/err" | grep -Eq -- "$regex"'
+}
+
+says "the way is said" "kernels reach PEs of other nodes by ibgda: mlx5_0 port 1, queues in GPU memory, 1 for each PE" 0
+says "rings are dma-bufs" "queues in GPU memory, registered as a dma-buf" 0
+FAKECUDA_IO=0 MARROW_STRICT=1 says "no doorbells for kernels" \
+    "kernels cannot reach PEs of other nodes.*doorbell page cannot be mapped" 1
+MARROW_DEVICE_QPS=3 says "a bad number of queues" "MARROW_DEVICE_QPS is 3" 1
+MARROW_IBGDA_MEMORY=disk says "a bad place of queues" "MARROW_IBGDA_MEMORY is \"disk\"" 1
+
+# fails NAME KIND OPTIONS
+export MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3
+fails() {
+    local -a options=()
+    [ "$3" = - ] || read -ra options <<< "$3"
+    go 100 "$nic" ${options[@]+"${options[@]}"} "$oshrun" --nodes 2 -n 2 "$here/far_bad" "$2"
+    holds "$1: the job says so and ends" eval '[ "$status" != 0 ] && [ "$status" != 124 ] && cat "$dir/out" "$dir/err" |
+        grep -Eq "in a kernel: .* to PE 1 failed on mlx5_0 port 1: .*syndrome 0x"'
+    holds "$1: nobody takes it for success" eval '! cat "$dir/out" "$dir/err" | grep -q "has ended"'
+}
+
+fails "a wrong key" key -
+fails "a wrong key, and a wait for a flag" wait -
+fails "a queue that fails" queue "--faults qperr=100:0x02"
+done_testing
