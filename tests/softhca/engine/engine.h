@@ -112,6 +112,7 @@ struct eng {
     uint64_t last_timers;
     uint64_t link_up_ns;         /* when an injected link failure ends */
     bool link_fault_done, any_delayed;
+    bool denies;                 /* injected: no peer may touch this process's memory any more */
     unsigned window;
     uint64_t rto_ns, timeout_scale;
     unsigned rounds, idle;

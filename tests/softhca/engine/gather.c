@@ -132,6 +132,8 @@ bool eng_remote_map(struct eng_qp *q, uint32_t rkey, uint64_t va, uint64_t len, 
     enum hca_deny deny = HCA_DENY_ACCESS;
 
     *n_out = 0;
+    if (q->eng->denies)
+        return false;
     if (qp_allows)
         deny = hca_key_map(qp->hca, qp->pd, qp->qpn, rkey, va, len, need, spans, spans ? ENG_SPANS : 0, n_out);
     if (deny == HCA_OK || (deny == HCA_DENY_SPANS && !spans))

@@ -199,6 +199,7 @@ static void device_faults(struct eng *e)
 {
     if (!e->hca->dead && reached(e, &e->faults.die))
         hca_die(e->hca);
+    e->denies = e->denies || reached(e, &e->faults.deny);
     if (!e->link_fault_done && reached(e, &e->faults.link_down)) {
         e->link_fault_done = true;
         e->link_up_ns = e->faults.link_down_ns ? e->now + e->faults.link_down_ns : 0;

@@ -167,6 +167,8 @@ static const char *parse_item(const char *s, struct fault_plan *p)
         return parse_link(v, p);
     if (ITEM("die"))
         return parse_when(v, &p->die);
+    if (ITEM("deny"))
+        return parse_when(v, &p->deny);
     if (ITEM("port"))
         return parse_word(v, "down", &p->port_down);
     if (ITEM("gids"))
@@ -334,6 +336,10 @@ void fault_print(const struct fault_plan *plan, char *out, size_t len)
     }
     if (plan->die.ns || plan->die.packets) {
         when_text(item, sizeof(item), "die", &plan->die);
+        at = add(out, len, at, item);
+    }
+    if (plan->deny.ns || plan->deny.packets) {
+        when_text(item, sizeof(item), "deny", &plan->deny);
         at = add(out, len, at, item);
     }
     if (plan->port_down)

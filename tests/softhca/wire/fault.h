@@ -37,6 +37,7 @@ struct fault_plan {
     struct fault_when link_down;
     uint64_t link_down_ns;       /* how long; 0: for good */
     struct fault_when die;
+    struct fault_when deny;      /* from then on no peer may touch this process's memory */
     bool port_down;              /* from the start, for good */
     bool no_gids;                /* an empty GID table */
     uint64_t memlock;            /* bytes that may be registered; 0: no limit */
@@ -54,8 +55,8 @@ struct fault_plan {
 
 /*
  * Reads a list such as "loss=1%,dup=0.5%,reorder=1%,delay=2%:300us,corrupt=1%,rnr=5%,doorbell=50us,qperr=100:0x02,
- * linkdown=200ms+50ms,die=5000p,port=down,gids=none,memlock=64k". NULL and "" mean no fault. -EINVAL: nothing was changed and *bad_out points to the
- * item that is wrong.
+ * linkdown=200ms+50ms,die=5000p,deny=200p,port=down,gids=none,memlock=64k". NULL and "" mean no fault. -EINVAL: nothing
+ * was changed and *bad_out points to the item that is wrong.
  */
 int fault_parse(struct fault_plan *plan, const char *spec, uint64_t seed, const char **bad_out);
 
