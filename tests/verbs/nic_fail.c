@@ -191,11 +191,13 @@ static int killed(struct job *job)
     int status;
 
     started(job);
+    if (job->me == 0)
+        job_connect(job, 1, false);
+    job_barrier(job);
     if (job->me == 1) {
         usleep(300000);
         raise(SIGKILL);
     }
-    job_connect(job, 1, false);
     began = seconds();
     status = write_until_error(job);
     printf("ended after %.1f s\n", seconds() - began);
@@ -253,12 +255,12 @@ static int killed_busy(struct job *job)
     int status = 0;
 
     started(job);
-    if (job->me == 1) {
-        usleep(300000);
+    if (job->me == 0)
+        job_connect(job, 1, false);
+    job_barrier(job);
+    if (job->me == 1)
         raise(SIGKILL);
-    }
-    job_connect(job, 1, false);
-    sleep(1);
+    sleep(1); /* by then it is dead */
     for (int i = 0; i < 20; i++)
         job_write(job, 1, 64 * (uint64_t)i, job->bounce, 16, SHMEMI_SQ_DEFER);
     began = seconds();
@@ -279,7 +281,7 @@ static int link_blinks(struct job *job)
     started(job);
     if (job->me == 0) {
         job_connect(job, 1, false);
-        end = seconds() + 1.5;
+        end = seconds() + 3; /* it is down and up again in its first half second */
         while (!status && seconds() < end) {
             job_write(job, 1, 0, job->bounce, 512, 0);
             status = job_quiet(job, 1);
