@@ -249,6 +249,14 @@ static void describe(const void *arg, char *buf, size_t len)
              shmemi_net.nic->port);
 }
 
+/* Who has left does not answer, and the NIC gives up later than we need to know that. */
+static int awaited(const void *arg)
+{
+    const struct shmemi_net_queue *q = arg;
+
+    return q->pe;
+}
+
 void shmemi_net_wait(struct shmemi_net_queue *q, uint64_t ticket, const char *call)
 {
     struct shmemi_waiter w = SHMEMI_WAITER_FN(call, describe, q);
@@ -258,6 +266,7 @@ void shmemi_net_wait(struct shmemi_net_queue *q, uint64_t ticket, const char *ca
     if (SHMEMI_LD_RLX(&q->n_deferred))
         shmemi_net_ring(q, call);
     w.nic = true;
+    w.culprit = awaited;
     while (!shmemi_net_done(q, ticket, call))
         shmemi_wait_step(&w);
     shmemi_wait_done(&w);

@@ -3,11 +3,11 @@
  * lost_peer.c - a PE that dies, leaves or never comes ends the wait of the others, with its number.
  *
  * dies: killed | PE 1
- * dies: leaves | (waits for PE 1, which has exited without calling shmem_finalize|PE 1)
+ * dies: leaves | shmem_barrier_all\] waits for PE 1, which has exited without calling shmem_finalize
  * dies: late | gave up after [0-9.]+ s waiting for .*PE 1
  * dies: never_set | gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 1, which is 0 now
  * dies: leaves_wait | (all other PEs have exited without calling shmem_finalize|PEs, PE 1 among them, have exited)
- * dies: leaves_lock | shmem_set_lock\] (waits for PE 1, which has exited without calling shmem_finalize|gave up after .* waiting for the lock)
+ * dies: leaves_lock | shmem_set_lock\] waits for PE 1, which has exited without calling shmem_finalize
  * run: n=2,3 launch=oshrun env=MARROW_TIMEOUT=4 timeout=30
  */
 #include "tap.h"
