@@ -8,7 +8,7 @@
  * dies: never_set | gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 1, which is 0 now
  * dies: leaves_wait | (all other PEs have exited without calling shmem_finalize|PEs, PE 1 among them, have exited)
  * dies: leaves_lock | shmem_set_lock\] waits for PE 1, which has exited without calling shmem_finalize
- * run: n=2,3 launch=oshrun env=MARROW_TIMEOUT=4 timeout=30
+ * run: n=2,3 launch=oshrun env=MARROW_TIMEOUT=10 timeout=60
  */
 #include "tap.h"
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
             raise(SIGSEGV);
         if (!strcmp(name, "leaves"))
             exit(0);
-        sleep(8);
+        sleep(30);
     }
     shmem_barrier_all();
     tap_ok(1, "nobody is lost");
