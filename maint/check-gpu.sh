@@ -98,7 +98,7 @@ compile() {
     local name=$1 file=$2
     shift 2
     timeout 240 "$nvcc" -x cu -std=c++17 -arch=native -O2 -lineinfo -I"$source/include" -I"$build/include" -I"$source/tests/mp" \
-        -I"$source/tests/device" "$file" -o "$bin/$name" "$@" -L"$build/src/.libs" -lmarrow \
+        -I"$source/tests/device" -I"$source/src/tools/soak" "$file" -o "$bin/$name" "$@" -L"$build/src/.libs" -lmarrow \
         -Xlinker "-rpath=$build/src/.libs" >"$out/compile-$name.log" 2>&1 || rm -f "$bin/$name"
 }
 

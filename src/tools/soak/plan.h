@@ -16,6 +16,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __CUDACC__
+#define SOAK_BOTH static inline __host__ __device__ /* kernels use it too */
+#else
+#define SOAK_BOTH static inline
+#endif
+
 #define SOAK_OPS 48     /* most operations of a plan */
 #define SOAK_WORDS 8
 #define SOAK_CELLS 16 /* shared words */
@@ -104,7 +110,7 @@ struct soak_rng {
     uint64_t s;
 };
 
-static inline uint64_t soak_mix(uint64_t x)
+SOAK_BOTH uint64_t soak_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -143,7 +149,7 @@ static inline uint32_t soak_size(struct soak_rng *r, uint32_t most)
     return n > most ? most : n;
 }
 
-static inline unsigned char soak_byte(uint64_t tag, size_t i)
+SOAK_BOTH unsigned char soak_byte(uint64_t tag, size_t i)
 {
     return (unsigned char)(soak_mix(tag + (i >> 3)) >> ((i & 7) * 8));
 }
@@ -351,7 +357,7 @@ static inline int soak_plan_elements(struct soak_planner *g, int kind, int regio
     return 1;
 }
 
-static inline int soak_fetches(int sub)
+SOAK_BOTH int soak_fetches(int sub)
 {
     return (sub & SOAK_AMO_MASK) < SOAK_SET;
 }
