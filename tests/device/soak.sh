@@ -6,7 +6,7 @@ set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
 nic=$build/tests/softhca/softhca-run
 soak=$build/tests/device/soak
-export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=16 TAP_TIMEOUT=110
+export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=16 MARROW_CONNECT_TIMEOUT=60 TAP_TIMEOUT=110
 
 # notices KIND: a run whose kernels leave out operations of that kind fails and names what is wrong.
 notices() {

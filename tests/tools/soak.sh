@@ -6,7 +6,7 @@ set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
 soak=$build/src/tools/shmem-soak
 nic=$build/tests/softhca/softhca-run
-export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=16
+export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=16 MARROW_CONNECT_TIMEOUT=60
 cd "$dir" || exit 99 # where failures leave their logs
 # No more time than that, however slow the machine is; a stall is not a slow machine.
 short=(--minutes 0.1 --stall 100)
