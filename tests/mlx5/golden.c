@@ -16,6 +16,13 @@
 
 /* ---- comparison ---- */
 
+static const uint8_t *ours(const struct shmemi_sq *sq, uint64_t idx)
+{
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
+
+    return (const uint8_t *)shmemi_sq_block(&q, idx);
+}
+
 static const uint8_t *theirs(const struct peer *p, uint64_t idx)
 {
     return (const uint8_t *)p->dv.sq.buf + (idx & (p->dv.sq.wqe_cnt - 1)) * p->dv.sq.stride;
@@ -27,7 +34,7 @@ static bool same(struct peer *p, const char *name, uint64_t idx, uint32_t blocks
 
     for (uint32_t i = 0; i < blocks; i++) {
         memcpy(a + i * 64, theirs(p, idx + i), 64);
-        memcpy(b + i * 64, shmemi_sq_block(&p->sq, idx + i), 64);
+        memcpy(b + i * 64, ours(&p->sq, idx + i), 64);
     }
     for (uint32_t i = 0; i < bytes; i++)
         if (a[i] != b[i]) {
@@ -115,7 +122,7 @@ static bool compare(struct peer *p, const char *name, const struct request *r,
 {
     uint64_t ticket = post_ours(p, r), bell;
     uint32_t blocks = (uint32_t)(p->sq.reserved - p->idx);
-    uint32_t segs = be32toh(((const uint32_t *)(const void *)shmemi_sq_block(&p->sq, p->idx))[1]) & 0x3f;
+    uint32_t segs = be32toh(((const uint32_t *)(const void *)ours(&p->sq, p->idx))[1]) & 0x3f;
     bool good;
 
     post(p, r);
@@ -219,6 +226,7 @@ static int replay_atomic(struct shmemi_sq *sq, const uint8_t *e, uint64_t idx, u
     uint32_t size = e[0] == 8 ? 4 : 8, data = e[3] == 0x14 && size == 8 ? 64 : 48;
     uint64_t operand = size == 4 ? at32(e, 32) : at64(e, 32), cond = size == 4 ? at32(e, 36) : at64(e, 40);
     shmemi_be32 rkey = shmemi_be32_of(at32(e, 24)), lkey = shmemi_be32_of(at32(e, data + 4));
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     int op = kind_of(e, size);
 
     if (op < 0)
@@ -229,7 +237,7 @@ static int replay_atomic(struct shmemi_sq *sq, const uint8_t *e, uint64_t idx, u
      */
     if (e[3] == 0x15 && size == 8 && op == SHMEMI_SQ_FETCH_ADD)
         return -1;
-    shmemi_sq_fill_amo(sq, idx, (enum shmemi_sq_amo_op)op, size, fm, at64(e, 16), rkey, operand, cond,
+    shmemi_sq_fill_amo(&q, idx, (enum shmemi_sq_amo_op)op, size, fm, at64(e, 16), rkey, operand, cond,
                        at64(e, data + 8), lkey);
     return op;
 }
@@ -262,9 +270,9 @@ static void replay(void)
         wide = e[0] != 8;
         seen[wide][op]++;
         for (uint32_t i = 0; i < segs * 16 && i < n; i++)
-            if (e[i] != (uint8_t)shmemi_sq_block(&sq, idx + i / 64)[i % 64] && !wrong[wide][op]++)
+            if (e[i] != ours(&sq, idx + i / 64)[i % 64] && !wrong[wide][op]++)
                 printf("# %s of %d bytes: byte %u: 0x%02x, we 0x%02x\n", names[op], wide ? 8 : 4, i, e[i],
-                       (uint8_t)shmemi_sq_block(&sq, idx + i / 64)[i % 64]);
+                       ours(&sq, idx + i / 64)[i % 64]);
     }
     for (int wide = 0; wide < 2; wide++)
         for (int op = 0; op < 6; op++)

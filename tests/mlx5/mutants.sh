@@ -82,21 +82,23 @@ mutant() {
 }
 
 mutant "shared: record without release" "" \
-    "shmemi_st_rel_nic(sq->dbrec, shmemi_sq_record(end), sq->flags & SHMEMI_SQ_NEAR)" \
-    "SHMEMI_ST_RLX(sq->dbrec, shmemi_sq_record(end))"
+    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR)" \
+    "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
 mutant "private: record without release" "-p" \
-    "shmemi_st_rel_nic(sq->dbrec, shmemi_sq_record(idx + n), sq->flags & SHMEMI_SQ_NEAR)" \
-    "SHMEMI_ST_RLX(sq->dbrec, shmemi_sq_record(idx + n))"
+    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(idx + n), q->flags & SHMEMI_SQ_NEAR)" \
+    "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(idx + n))"
 mutant "private: record of deferred entries without release" "-p" \
-    "shmemi_st_rel_nic(sq->dbrec, shmemi_sq_record(sq->reserved), sq->flags & SHMEMI_SQ_NEAR)" \
-    "SHMEMI_ST_RLX(sq->dbrec, shmemi_sq_record(sq->reserved))"
+    "shmemi_st_rel_nic(q.dbrec, shmemi_sq_record(sq->reserved), q.flags & SHMEMI_SQ_NEAR)" \
+    "SHMEMI_ST_RLX(q.dbrec, shmemi_sq_record(sq->reserved))"
 mutant "publish: baton taken without acquire" "" \
     "if (SHMEMI_LD_ACQ_GPU(sq->dbrec) != shmemi_sq_record(idx)" \
     "if (SHMEMI_LD_RLX_GPU(sq->dbrec) != shmemi_sq_record(idx)"
+mutant "reserve: baton taken without acquire" "" \
+    "record = SHMEMI_LD_ACQ_GPU(q->dbrec)" "record = SHMEMI_LD_RLX_GPU(q->dbrec)"
 mutant "turn: baton awaited without acquire" "-l 4" \
     "while (SHMEMI_LD_ACQ_GPU(sq->dbrec) != mine)" "while (SHMEMI_LD_RLX_GPU(sq->dbrec) != mine)"
 mutant "reserve: free blocks seen without acquire" "" \
-    "idx + n > SHMEMI_LD_ACQ_GPU(&sq->done)" "idx + n > SHMEMI_LD_RLX_GPU(&sq->done)"
+    "done = SHMEMI_LD_ACQ_GPU(&sq->done);" "done = SHMEMI_LD_RLX_GPU(&sq->done);"
 mutant "await: free blocks seen without acquire" "-l 4 -t 8" \
     "while (end > SHMEMI_LD_ACQ_GPU(&sq->done)" "while (end > SHMEMI_LD_RLX_GPU(&sq->done)"
 mutant "poll: completion read without acquire" "-p" \

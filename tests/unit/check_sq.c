@@ -395,15 +395,52 @@ START_TEST(sixteen_bits_are_widened)
 }
 END_TEST
 
+/* The register gets the whole entry, in two places by turns; the ring and the record say the same. */
+START_TEST(blue_flame_carries_the_entry)
+{
+    static uint64_t reg[64];
+    struct queue *q = queue_new(4, firsts[_i]);
+    struct shmemi_sq_fixed fixed;
+    uint64_t ticket;
+
+    q->sq.doorbell = reg;
+    fixed = shmemi_sq_fixed_of(&q->sq);
+    for (uint64_t i = 0; i < 40; i++) {
+        uint64_t idx = q->sq.reserved, *at = reg + (idx & 1) * 32;
+
+        memset(reg, 0, sizeof reg);
+        ticket = shmemi_sq_write_value(&q->sq, SHMEMI_SQ_PRIVATE, queue_va(remote), queue_rkey(), i + 1, 8,
+                                       SHMEMI_SQ_BLUEFLAME | (i % 8 == 7 ? SHMEMI_SQ_FENCE : 0));
+        ck_assert_int_eq(memcmp(at, shmemi_sq_block(&fixed, idx), 64), 0);
+        q->nic.doorbell = at[0];
+        for (int k = 0; k < 8; k++)
+            at[k] = 0;
+        for (int k = 0; k < 64; k++)
+            ck_assert_uint_eq(reg[k], 0);
+        finish(q, ticket);
+        ck_assert_uint_eq(remote[0], i + 1);
+        if (i % 3 == 0) { /* entries of other kinds go as ever */
+            ticket = shmemi_sq_write(&q->sq, SHMEMI_SQ_PRIVATE, queue_va(remote), queue_rkey(), queue_va(local),
+                                     queue_lkey(), 500, 0);
+            q->nic.doorbell = reg[0];
+            finish(q, ticket);
+        }
+    }
+    ck_assert_uint_eq(q->nic.completions, 54);
+    queue_free(q);
+}
+END_TEST
+
 START_TEST(quarters_are_crossed_once)
 {
     struct queue *q = queue_new(6, 0);
+    const struct shmemi_sq_fixed fixed = shmemi_sq_fixed_of(&q->sq);
 
     for (uint32_t n = 1; n <= 5; n++) {
         uint64_t crossed = 0;
 
         for (uint64_t idx = 0; idx < 1600 * n; idx += n)
-            crossed += (uint64_t)shmemi_sq_quarter(&q->sq, idx, n);
+            crossed += (uint64_t)shmemi_sq_quarter(&fixed, idx, n);
         ck_assert_uint_eq(crossed, 100 * n);
     }
     queue_free(q);
@@ -422,6 +459,7 @@ int main(void)
     tcase_add_loop_test(t, values_of_every_size, 0, 6);
     tcase_add_loop_test(t, inline_data_of_every_length, 0, 6);
     tcase_add_loop_test(t, atomics_of_both_sizes, 0, 6);
+    tcase_add_loop_test(t, blue_flame_carries_the_entry, 0, 3);
     tcase_add_loop_test(t, a_signal_follows_its_data_under_one_doorbell, 0, 6);
     tcase_add_loop_test(t, fence_marks_only_the_first_entry, 0, 2);
     tcase_add_loop_test(t, sixteen_deferred_puts_ring_once, 0, 6);

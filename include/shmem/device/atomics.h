@@ -121,8 +121,6 @@ SHMEMI_DEV void shmemi_poll_gap(void)
 }
 
 #define SHMEMI_UNROLL _Pragma("unroll")
-/* What other PEs can reach is never shared or local memory: the compiler need not look. */
-#define SHMEMI_ASSUME_GLOBAL(p) __builtin_assume(__isGlobal(p))
 #define SHMEMI_ROLLED _Pragma("unroll 1") /* keeps a rare loop from taking registers */
 
 #elif !defined(__CUDACC__)
@@ -182,7 +180,6 @@ SHMEMI_DEV_COLD void shmemi_not_started(void)
 #define shmemi_poll_gap() ((void)0)
 #define SHMEMI_UNROLL
 #define SHMEMI_ROLLED
-#define SHMEMI_ASSUME_GLOBAL(p) ((void)0)
 
 #endif
 

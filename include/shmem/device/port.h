@@ -41,6 +41,11 @@
 #else
 #define SHMEMI_STATIC_ASSERT(test, text) _Static_assert(test, text)
 #endif
+#if defined(__CUDACC__)
+#define SHMEMI_ALIGNED(n) __align__(n)
+#else
+#define SHMEMI_ALIGNED(n) __attribute__((aligned(n)))
+#endif
 #define SHMEMI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SHMEMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -66,8 +71,12 @@
     __nv_atomic_compare_exchange_n((p), (expected), (v), false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE, \
                                    __NV_THREAD_SCOPE_DEVICE)
 #define SHMEMI_PAUSE() __nanosleep(20)
+/* What other PEs can reach is never shared or local memory: the compiler need not look. */
+#define SHMEMI_ASSUME_GLOBAL(p) __builtin_assume(__isGlobal(p))
 
 #else
+
+#define SHMEMI_ASSUME_GLOBAL(p) ((void)0)
 
 /* Under SIMT lanes may change places at every atomic. */
 #if defined(SHMEMI_SIMT)
@@ -216,6 +225,25 @@ SHMEMI_FN uint64_t shmemi_ld32u(const void *p)
 }
 
 /* ---- the NIC ---- */
+
+/*
+ * Relaxed addition, GPU scope, to a word in global memory.  The builtin does not know that it is there, and waits for the
+ * answer at once to find out.
+ */
+SHMEMI_FN uint64_t shmemi_reserve_gpu(uint64_t *p, uint64_t n)
+{
+#if defined(__CUDA_ARCH__)
+    uint64_t old;
+
+    asm volatile("atom.add.relaxed.gpu.global.u64 %0, [%1], %2;"
+                 : "=l"(old)
+                 : "l"(__cvta_generic_to_global(p)), "l"(n)
+                 : "memory");
+    return old;
+#else
+    return SHMEMI_ADD_RLX_GPU(p, n);
+#endif
+}
 
 /* Release store to a word that the NIC reads. `near`: the word, and all that it publishes, lie in this GPU's memory. */
 SHMEMI_FN void shmemi_st_rel_nic(uint32_t *p, uint32_t v, int near)

@@ -22,6 +22,11 @@
  * post, or (shared) another thread that has reserved behind us will.  Deferred entries are signalled and rung
  * for once a quarter of the ring, so a full ring always drains.
  *
+ * What is constant in a queue is read once a post, into registers (struct shmemi_sq_fixed): on a GPU an acquire empties the
+ * first level of cache, and each of these words would come from the second again.  So a private post takes no atomic and
+ * one fence, a shared one at most two trips to the second level of cache (the reservation, with the baton looked at
+ * meanwhile; only when it is another's turn the baton again) and one fence.
+ *
  * Keys, as everything that goes into an entry, are stored big-endian (shmemi_be32) once, at set-up.
  */
 #ifndef SHMEM_DEVICE_SQ_H
@@ -36,6 +41,12 @@ enum shmemi_sq_mode { SHMEMI_SQ_PRIVATE, SHMEMI_SQ_SHARED };
 enum {
     SHMEMI_SQ_DEFER = 1, /* leave the doorbell to a later post, shmemi_sq_ring or a quarter of the ring */
     SHMEMI_SQ_FENCE = 2, /* starts only when the queue's earlier reads and atomics are complete */
+    /*
+     * A value on a private queue, all 64 bytes of its entry stored in the doorbell's register, from where a NIC may take it; nothing
+     * is waited for.  A NIC that reads the ring all the same does so a trip over PCIe later, and nothing but that time says
+     * that the ring is written by then: to be confirmed on each kind of hardware, so nobody does it unless told to.
+     */
+    SHMEMI_SQ_BLUEFLAME = 4,
 };
 
 /* Flags of a queue. */
@@ -55,8 +66,8 @@ enum {
 };
 
 struct shmemi_sq {
-    /* set when the queue is connected, constant then */
-    char *ring;         /* 1 << log_depth blocks */
+    /* set when the queue is connected, constant then; 16 bytes at a time, as shmemi_sq_fixed_of reads them */
+    SHMEMI_ALIGNED(16) char *ring; /* 1 << log_depth blocks */
     uint32_t *dbrec;    /* the send half of the doorbell record */
     uint64_t *doorbell; /* register in the UAR page */
     uint32_t *cqe;      /* the one completion entry */
@@ -80,6 +91,32 @@ struct shmemi_sq {
 };
 
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_sq) == 256, "a queue's address is its index shifted");
+
+/* The constants of a queue, for the registers of whoever posts. */
+struct shmemi_sq_fixed {
+    char *ring;
+    uint32_t *dbrec;
+    uint64_t *doorbell;
+    shmemi_be32 qpn;
+    uint32_t flags, depth, log_depth;
+};
+
+SHMEMI_FN struct shmemi_sq_fixed shmemi_sq_fixed_of(const struct shmemi_sq *sq)
+{
+    struct shmemi_sq_fixed q;
+
+    SHMEMI_ASSUME_GLOBAL(sq);
+    q.ring = sq->ring;
+    q.dbrec = sq->dbrec;
+    q.doorbell = sq->doorbell;
+    q.qpn = sq->qpn;
+    q.flags = sq->flags;
+    q.depth = sq->depth;
+    q.log_depth = sq->log_depth;
+    SHMEMI_ASSUME_GLOBAL(q.ring);
+    SHMEMI_ASSUME_GLOBAL(q.dbrec);
+    return q;
+}
 
 /* A signal that follows a write. */
 struct shmemi_sq_signal {
@@ -176,9 +213,9 @@ SHMEMI_FN int shmemi_sq_is_done(struct shmemi_sq *sq, uint64_t ticket)
 
 /* ---- the ring ---- */
 
-SHMEMI_FN char *shmemi_sq_block(const struct shmemi_sq *sq, uint64_t idx)
+SHMEMI_FN char *shmemi_sq_block(const struct shmemi_sq_fixed *q, uint64_t idx)
 {
-    return sq->ring + (size_t)((uint32_t)idx & (sq->depth - 1)) * SHMEMI_MLX5_BLOCK;
+    return q->ring + (size_t)((uint32_t)idx & (q->depth - 1)) * SHMEMI_MLX5_BLOCK;
 }
 
 /* What the record says when all blocks before `idx` are written. */
@@ -188,21 +225,22 @@ SHMEMI_FN uint32_t shmemi_sq_record(uint64_t idx)
 }
 
 /* Does a deferred entry have to be signalled and rung for? */
-SHMEMI_FN int shmemi_sq_quarter(const struct shmemi_sq *sq, uint64_t idx, uint32_t n)
+SHMEMI_FN int shmemi_sq_quarter(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t n)
 {
-    return (idx ^ (idx + n)) >> (sq->log_depth - 2) != 0;
+    return ((uint32_t)idx ^ (uint32_t)(idx + n)) >> (q->log_depth - 2) != 0; /* a carry beyond flips all of these, too */
 }
 
 /* Private: the last entry was written unsignalled and without a doorbell; makes up for both. */
 SHMEMI_FN void shmemi_sq_ring_deferred(struct shmemi_sq *sq)
 {
-    char *entry = shmemi_sq_block(sq, sq->tail - 1);
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
+    char *entry = shmemi_sq_block(&q, sq->tail - 1);
 
     sq->deferred = 0;
     entry[SHMEMI_MLX5_FM_CE_SE] = (char)(entry[SHMEMI_MLX5_FM_CE_SE] | SHMEMI_MLX5_SIGNALLED);
     /* Read by the NIC: the entries before the record are filled. */
-    shmemi_st_rel_nic(sq->dbrec, shmemi_sq_record(sq->reserved), sq->flags & SHMEMI_SQ_NEAR);
-    shmemi_mmio_st64(sq->doorbell, *(const uint64_t *)(const void *)entry);
+    shmemi_st_rel_nic(q.dbrec, shmemi_sq_record(sq->reserved), q.flags & SHMEMI_SQ_NEAR);
+    shmemi_mmio_st64(q.doorbell, *(const uint64_t *)(const void *)entry);
 }
 
 /* Waits until the blocks before `end` fit the ring. 0, or the error. */
@@ -264,44 +302,56 @@ SHMEMI_FN_COLD uint32_t shmemi_sq_room_shared(struct shmemi_sq *sq, uint64_t idx
 
 /*
  * Hands out `n` blocks (at most half a ring), which are the caller's to fill. 0, or the error of the queue.
- * Each reservation must be published.
+ * Each reservation must be published.  *turn_out, shared: the one before is published already.
  */
-SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t n,
-                                     uint64_t *idx_out)
+SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
+                                     uint32_t n, uint64_t *idx_out, int *turn_out)
 {
-    uint64_t idx;
+    uint64_t idx, done;
+    uint32_t record;
 
+    *turn_out = 1;
     if (mode == SHMEMI_SQ_PRIVATE) {
         *idx_out = idx = sq->reserved;
-        if (SHMEMI_UNLIKELY(idx + n - sq->done > sq->depth))
+        if (SHMEMI_UNLIKELY((uint32_t)idx + n - (uint32_t)sq->done > q->depth))
             return shmemi_sq_room_private(sq, idx, n);
         return 0;
     }
-    *idx_out = idx = SHMEMI_ADD_RLX_GPU(&sq->reserved, (uint64_t)n);
+    /* Neither load waits for the addition, so all three together take as long as that. */
+    *idx_out = idx = shmemi_reserve_gpu(&sq->reserved, n);
     /* Pairs with the exchange in poll: the NIC has read what these blocks held. */
-    if (SHMEMI_UNLIKELY(idx + n > SHMEMI_LD_ACQ_GPU(&sq->done) + sq->depth))
+    done = SHMEMI_LD_ACQ_GPU(&sq->done);
+    /* Pairs with the record's release by the thread before us.  It is not older than `done`: if ours are within a ring of that,
+     * 16 bits mean what they say. */
+    record = SHMEMI_LD_ACQ_GPU(q->dbrec);
+    if (SHMEMI_UNLIKELY(idx + n > done + q->depth))
         return shmemi_sq_room_shared(sq, idx, n);
+    *turn_out = record == shmemi_sq_record(idx);
     return 0;
 }
 
 /* Is the last entry of a post to be signalled (and the doorbell rung)? */
-SHMEMI_FN int shmemi_sq_signals(const struct shmemi_sq *sq, uint64_t idx, uint32_t n, int flags)
+SHMEMI_FN int shmemi_sq_signals(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t n, int flags)
 {
-    return !(flags & SHMEMI_SQ_DEFER) || shmemi_sq_quarter(sq, idx, n);
+    return !(flags & SHMEMI_SQ_DEFER) || shmemi_sq_quarter(q, idx, n);
 }
 
-/* The n blocks from idx on are filled; `last` is the index of the last entry, `doorbell` its first 8 bytes.
+/*
+ * The n blocks from idx on are filled; `last` is the index of the last entry, `doorbell` its first 8 bytes.  Who found the
+ * queue idle rings at once; who had to wait for its turn looks whether another one waits behind.
  */
-SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, uint64_t idx, uint32_t n, uint64_t last,
-                                            uint64_t doorbell, int signalled)
+SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t n,
+                                            uint64_t last, uint64_t doorbell, int signalled, int turn)
 {
     uint64_t end = idx + n;
-    int more = SHMEMI_LD_RLX_GPU(&sq->reserved) != end && (idx ^ end) < SHMEMI_SQ_SWEEP;
-    int ring = signalled;
+    int ring = signalled, more = 0;
 
-    /* Pairs with the record's release below: what earlier threads wrote goes out with our own release. */
-    if (SHMEMI_LD_ACQ_GPU(sq->dbrec) != shmemi_sq_record(idx) && shmemi_sq_turn(sq, idx))
-        return SHMEMI_SQ_FAILED;
+    if (!turn) {
+        more = SHMEMI_LD_RLX_GPU(&sq->reserved) != end && (idx ^ end) < SHMEMI_SQ_SWEEP;
+        /* Pairs with the record's release below: what earlier threads wrote goes out with our own release. */
+        if (SHMEMI_LD_ACQ_GPU(sq->dbrec) != shmemi_sq_record(idx) && shmemi_sq_turn(sq, idx))
+            return SHMEMI_SQ_FAILED;
+    }
     /* The words below are the baton holder's; others only look at them. */
     if (!ring)
         ring = SHMEMI_LD_RLX_GPU(&sq->owed) == idx;
@@ -311,23 +361,23 @@ SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, uint64_t idx, 
     }
     SHMEMI_ST_RLX_GPU(signalled ? &sq->tail : &sq->deferred, last + 1);
     /* Read by the NIC (the entries before it are filled) and by the next thread (it is its turn). */
-    shmemi_st_rel_nic(sq->dbrec, shmemi_sq_record(end), sq->flags & SHMEMI_SQ_NEAR);
+    shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR);
     if (ring)
-        shmemi_mmio_st64(sq->doorbell, doorbell);
+        shmemi_mmio_st64(q->doorbell, doorbell);
     return last + 1;
 }
 
-SHMEMI_FN uint64_t shmemi_sq_publish(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t idx, uint32_t n,
-                                     uint64_t last, uint64_t doorbell, int signalled)
+SHMEMI_FN uint64_t shmemi_sq_publish(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
+                                     uint64_t idx, uint32_t n, uint64_t last, uint64_t doorbell, int signalled, int turn)
 {
     if (mode == SHMEMI_SQ_SHARED)
-        return shmemi_sq_publish_shared(sq, idx, n, last, doorbell, signalled);
+        return shmemi_sq_publish_shared(sq, q, idx, n, last, doorbell, signalled, turn);
     sq->reserved = idx + n;
     sq->tail = last + 1;
     if (signalled) {
         /* Read by the NIC: the entries before the record are filled. */
-        shmemi_st_rel_nic(sq->dbrec, shmemi_sq_record(idx + n), sq->flags & SHMEMI_SQ_NEAR);
-        shmemi_mmio_st64(sq->doorbell, doorbell);
+        shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(idx + n), q->flags & SHMEMI_SQ_NEAR);
+        shmemi_mmio_st64(q->doorbell, doorbell);
     } else {
         sq->deferred = last + 1;
     }
@@ -348,9 +398,9 @@ struct shmemi_sq_slot {
     uint64_t ctrl;
 };
 
-SHMEMI_FN struct shmemi_sq_slot shmemi_sq_slot_at(const struct shmemi_sq *sq, uint64_t idx)
+SHMEMI_FN struct shmemi_sq_slot shmemi_sq_slot_at(const struct shmemi_sq_fixed *q, uint64_t idx)
 {
-    struct shmemi_sq_slot slot = { shmemi_sq_block(sq, idx), shmemi_mlx5_ctrl(sq->qpn, idx) };
+    struct shmemi_sq_slot slot = { shmemi_sq_block(q, idx), shmemi_mlx5_ctrl(q->qpn, idx) };
 
     return slot;
 }
@@ -370,9 +420,9 @@ SHMEMI_FN uint64_t shmemi_sq_fill(struct shmemi_sq_slot slot, uint32_t opcode, u
 }
 
 /* Completes, and does nothing else. */
-SHMEMI_FN uint64_t shmemi_sq_fill_nop(struct shmemi_sq *sq, uint64_t idx)
+SHMEMI_FN uint64_t shmemi_sq_fill_nop(const struct shmemi_sq_fixed *q, uint64_t idx)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
     struct shmemi_v16 ctrl = { slot.ctrl | shmemi_mlx5_ctrl_op(SHMEMI_MLX5_NOP, 0, 1),
                                shmemi_mlx5_ctrl_flags(SHMEMI_MLX5_SIGNALLED) };
 
@@ -381,11 +431,11 @@ SHMEMI_FN uint64_t shmemi_sq_fill_nop(struct shmemi_sq *sq, uint64_t idx)
 }
 
 /* RDMA write or read of registered local memory; of 0 bytes it has no data segment. */
-SHMEMI_FN uint64_t shmemi_sq_fill_rdma(struct shmemi_sq *sq, uint64_t idx, uint32_t opcode, uint32_t fm,
+SHMEMI_FN uint64_t shmemi_sq_fill_rdma(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t opcode, uint32_t fm,
                                        uint64_t raddr, shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey,
                                        uint32_t len)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
 
     if (SHMEMI_LIKELY(len))
         shmemi_st16(slot.block + 32, shmemi_mlx5_data(laddr, lkey, len));
@@ -393,14 +443,37 @@ SHMEMI_FN uint64_t shmemi_sq_fill_rdma(struct shmemi_sq *sq, uint64_t idx, uint3
 }
 
 /* Write of the low `size` bytes (1, 2, 4 or 8) of value. */
-SHMEMI_FN uint64_t shmemi_sq_fill_value(struct shmemi_sq *sq, uint64_t idx, uint32_t fm, uint64_t raddr,
+SHMEMI_FN uint64_t shmemi_sq_fill_value(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t fm, uint64_t raddr,
                                         shmemi_be32 rkey, uint64_t value, uint32_t size)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
     struct shmemi_v16 seg = { shmemi_mlx5_inline(size) | value << 32, value >> 32 };
 
     shmemi_st16(slot.block + 32, seg);
     return shmemi_sq_fill(slot, SHMEMI_MLX5_WRITE, 0, 3, fm, raddr, rkey);
+}
+
+/* SHMEMI_SQ_BLUEFLAME: the same entry, signalled, to the ring and to one of the register's two buffers of 256 bytes by turns. */
+SHMEMI_FN uint64_t shmemi_sq_blue_value(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, uint64_t idx, int flags,
+                                        uint64_t raddr, shmemi_be32 rkey, uint64_t value, uint32_t size)
+{
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
+    struct shmemi_v16 seg[4] = { { slot.ctrl | shmemi_mlx5_ctrl_op(SHMEMI_MLX5_WRITE, 0, 3),
+                                   shmemi_mlx5_ctrl_flags(shmemi_sq_fm(1, flags)) },
+                                 shmemi_mlx5_raddr(raddr, rkey),
+                                 { shmemi_mlx5_inline(size) | value << 32, value >> 32 },
+                                 { 0, 0 } };
+    uint64_t *reg = q->doorbell + (idx & 1) * 32;
+
+    for (int i = 0; i < 4; i++)
+        shmemi_st16(slot.block + i * 16, seg[i]);
+    sq->reserved = sq->tail = idx + 1;
+    SHMEMI_ST_RLX_GPU(q->dbrec, shmemi_sq_record(idx + 1));
+    for (int i = 0; i < 4; i++) {
+        shmemi_mmio_st64(reg + i * 2, seg[i].x);
+        shmemi_mmio_st64(reg + i * 2 + 1, seg[i].y);
+    }
+    return idx + 1;
 }
 
 SHMEMI_FN uint32_t shmemi_sq_inline_segs(uint32_t len)
@@ -441,23 +514,23 @@ SHMEMI_FN uint64_t shmemi_sq_word(const char *data, uint32_t at, uint32_t len)
 }
 
 /* Inline write of at most SHMEMI_SQ_INLINE_MAX bytes; its entry may go round the ring's end. */
-SHMEMI_FN uint64_t shmemi_sq_fill_inline(struct shmemi_sq *sq, uint64_t idx, uint32_t fm, uint64_t raddr,
+SHMEMI_FN uint64_t shmemi_sq_fill_inline(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t fm, uint64_t raddr,
                                          shmemi_be32 rkey, const void *data, uint32_t len)
 {
     const char *from = (const char *)shmemi_any_object(data);
     uint32_t n_segs = shmemi_sq_inline_segs(len);
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
     struct shmemi_v16 seg;
 
     if (len == 0)
-        return shmemi_sq_fill_rdma(sq, idx, SHMEMI_MLX5_WRITE, fm, raddr, rkey, 0, rkey, 0);
+        return shmemi_sq_fill_rdma(q, idx, SHMEMI_MLX5_WRITE, fm, raddr, rkey, 0, rkey, 0);
     seg.x = shmemi_mlx5_inline(len) | (len < 4 ? shmemi_sq_few(from, len) : shmemi_ld32u(from)) << 32;
     seg.y = shmemi_sq_word(from, 4, len);
     shmemi_st16(slot.block + 32, seg);
     for (uint32_t i = 3, at = 12; i < n_segs; i++, at += 16) {
         seg.x = shmemi_sq_word(from, at, len);
         seg.y = shmemi_sq_word(from, at + 8, len);
-        shmemi_st16(shmemi_sq_block(sq, idx + i / 4) + i % 4 * 16, seg);
+        shmemi_st16(shmemi_sq_block(q, idx + i / 4) + i % 4 * 16, seg);
     }
     return shmemi_sq_fill(slot, SHMEMI_MLX5_WRITE, 0, n_segs, fm, raddr, rkey);
 }
@@ -470,11 +543,11 @@ SHMEMI_FN uint32_t shmemi_sq_amo_blocks(enum shmemi_sq_amo_op op, uint32_t size)
 
 /* Masked compare-swap: where the bits of cond_mask agree with cond, the bits of mask become those of value.
  */
-SHMEMI_FN uint64_t shmemi_sq_fill_masked(struct shmemi_sq *sq, uint64_t idx, uint32_t size, uint32_t fm,
+SHMEMI_FN uint64_t shmemi_sq_fill_masked(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t size, uint32_t fm,
                                          uint64_t raddr, shmemi_be32 rkey, uint64_t value, uint64_t mask,
                                          uint64_t cond, uint64_t cond_mask, struct shmemi_v16 result)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
 
     if (size == 4) {
         shmemi_st16(slot.block + 32,
@@ -484,16 +557,16 @@ SHMEMI_FN uint64_t shmemi_sq_fill_masked(struct shmemi_sq *sq, uint64_t idx, uin
     }
     shmemi_st16(slot.block + 32, shmemi_mlx5_pair8(value, cond));
     shmemi_st16(slot.block + 48, shmemi_mlx5_pair8(mask, cond_mask));
-    shmemi_st16(shmemi_sq_block(sq, idx + 1), result);
+    shmemi_st16(shmemi_sq_block(q, idx + 1), result);
     return shmemi_sq_fill(slot, SHMEMI_MLX5_MASKED_CS, SHMEMI_MLX5_OPMOD_8, 5, fm, raddr, rkey);
 }
 
 /* Masked fetch-add: no carry leaves a bit that is set in boundary, so with all set it is an exclusive or. */
-SHMEMI_FN uint64_t shmemi_sq_fill_add(struct shmemi_sq *sq, uint64_t idx, uint32_t size, uint32_t fm,
+SHMEMI_FN uint64_t shmemi_sq_fill_add(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t size, uint32_t fm,
                                       uint64_t raddr, shmemi_be32 rkey, uint64_t value, uint64_t boundary,
                                       struct shmemi_v16 result)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
 
     shmemi_st16(slot.block + 48, result);
     if (size == 4) {
@@ -507,30 +580,30 @@ SHMEMI_FN uint64_t shmemi_sq_fill_add(struct shmemi_sq *sq, uint64_t idx, uint32
 }
 
 /* Size 4 or 8. The old value goes to laddr: see shmemi_sq_amo_result(). */
-SHMEMI_FN uint64_t shmemi_sq_fill_amo(struct shmemi_sq *sq, uint64_t idx, enum shmemi_sq_amo_op op,
+SHMEMI_FN uint64_t shmemi_sq_fill_amo(const struct shmemi_sq_fixed *q, uint64_t idx, enum shmemi_sq_amo_op op,
                                       uint32_t size, uint32_t fm, uint64_t raddr, shmemi_be32 rkey,
                                       uint64_t operand, uint64_t cond, uint64_t laddr, shmemi_be32 lkey)
 {
     struct shmemi_v16 result = shmemi_mlx5_data(laddr, lkey, size);
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(sq, idx);
+    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
 
     switch (op) {
     case SHMEMI_SQ_CSWAP:
         if (size == 4)
-            return shmemi_sq_fill_masked(sq, idx, 4, fm, raddr, rkey, operand, UINT64_MAX, cond, UINT64_MAX,
+            return shmemi_sq_fill_masked(q, idx, 4, fm, raddr, rkey, operand, UINT64_MAX, cond, UINT64_MAX,
                                          result);
         shmemi_st16(slot.block + 32, shmemi_mlx5_pair8(operand, cond));
         shmemi_st16(slot.block + 48, result);
         return shmemi_sq_fill(slot, SHMEMI_MLX5_CS, 0, 4, fm, raddr, rkey);
     case SHMEMI_SQ_SWAP:
-        return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, UINT64_MAX, 0, 0, result);
+        return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, UINT64_MAX, 0, 0, result);
     case SHMEMI_SQ_AND:
-        return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, ~operand, 0, 0, result);
+        return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, ~operand, 0, 0, result);
     case SHMEMI_SQ_OR:
-        return shmemi_sq_fill_masked(sq, idx, size, fm, raddr, rkey, operand, operand, 0, 0, result);
+        return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, operand, 0, 0, result);
     case SHMEMI_SQ_XOR:
-        return shmemi_sq_fill_add(sq, idx, size, fm, raddr, rkey, operand, UINT64_MAX, result);
-    default: return shmemi_sq_fill_add(sq, idx, size, fm, raddr, rkey, operand, 0, result);
+        return shmemi_sq_fill_add(q, idx, size, fm, raddr, rkey, operand, UINT64_MAX, result);
+    default: return shmemi_sq_fill_add(q, idx, size, fm, raddr, rkey, operand, 0, result);
     }
 }
 
@@ -548,15 +621,16 @@ SHMEMI_FN uint64_t shmemi_sq_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode mode
                                   uint64_t raddr, shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey,
                                   uint32_t len, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint64_t idx, bell;
-    int signalled;
+    int signalled, turn;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, 1, &idx)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, &idx, &turn)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(sq, idx, 1, flags);
+    signalled = shmemi_sq_signals(&q, idx, 1, flags);
     bell =
-        shmemi_sq_fill_rdma(sq, idx, opcode, shmemi_sq_fm(signalled, flags), raddr, rkey, laddr, lkey, len);
-    return shmemi_sq_publish(sq, mode, idx, 1, idx, bell, signalled);
+        shmemi_sq_fill_rdma(&q, idx, opcode, shmemi_sq_fm(signalled, flags), raddr, rkey, laddr, lkey, len);
+    return shmemi_sq_publish(sq, &q, mode, idx, 1, idx, bell, signalled, turn);
 }
 
 /* At most 1 GiB. `laddr` is registered and stays as it is until the ticket is done. */
@@ -578,29 +652,33 @@ SHMEMI_FN uint64_t shmemi_sq_read(struct shmemi_sq *sq, enum shmemi_sq_mode mode
 SHMEMI_FN uint64_t shmemi_sq_write_inline(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr,
                                           shmemi_be32 rkey, const void *data, uint32_t len, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint32_t n = shmemi_sq_inline_blocks(len);
     uint64_t idx, bell;
-    int signalled;
+    int signalled, turn;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, n, &idx)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n, &idx, &turn)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(sq, idx, n, flags);
-    bell = shmemi_sq_fill_inline(sq, idx, shmemi_sq_fm(signalled, flags), raddr, rkey, data, len);
-    return shmemi_sq_publish(sq, mode, idx, n, idx, bell, signalled);
+    signalled = shmemi_sq_signals(&q, idx, n, flags);
+    bell = shmemi_sq_fill_inline(&q, idx, shmemi_sq_fm(signalled, flags), raddr, rkey, data, len);
+    return shmemi_sq_publish(sq, &q, mode, idx, n, idx, bell, signalled, turn);
 }
 
 /* The low `size` bytes of value: 1, 2, 4 or 8. */
 SHMEMI_FN uint64_t shmemi_sq_write_value(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint64_t raddr,
                                          shmemi_be32 rkey, uint64_t value, uint32_t size, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint64_t idx, bell;
-    int signalled;
+    int signalled, turn;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, 1, &idx)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, &idx, &turn)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(sq, idx, 1, flags);
-    bell = shmemi_sq_fill_value(sq, idx, shmemi_sq_fm(signalled, flags), raddr, rkey, value, size);
-    return shmemi_sq_publish(sq, mode, idx, 1, idx, bell, signalled);
+    signalled = shmemi_sq_signals(&q, idx, 1, flags);
+    if (mode == SHMEMI_SQ_PRIVATE && signalled && (flags & SHMEMI_SQ_BLUEFLAME))
+        return shmemi_sq_blue_value(sq, &q, idx, flags, raddr, rkey, value, size);
+    bell = shmemi_sq_fill_value(&q, idx, shmemi_sq_fm(signalled, flags), raddr, rkey, value, size);
+    return shmemi_sq_publish(sq, &q, mode, idx, 1, idx, bell, signalled, turn);
 }
 
 /* Size 4 or 8; laddr: `size` registered bytes, also when nobody wants the old value. */
@@ -608,24 +686,25 @@ SHMEMI_FN uint64_t shmemi_sq_amo(struct shmemi_sq *sq, enum shmemi_sq_mode mode,
                                  uint32_t size, uint64_t raddr, shmemi_be32 rkey, uint64_t operand,
                                  uint64_t cond, uint64_t laddr, shmemi_be32 lkey, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint32_t n = shmemi_sq_amo_blocks(op, size);
     uint64_t idx, bell;
-    int signalled;
+    int signalled, turn;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, n, &idx)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n, &idx, &turn)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(sq, idx, n, flags);
-    bell = shmemi_sq_fill_amo(sq, idx, op, size, shmemi_sq_fm(signalled, flags), raddr, rkey, operand, cond,
+    signalled = shmemi_sq_signals(&q, idx, n, flags);
+    bell = shmemi_sq_fill_amo(&q, idx, op, size, shmemi_sq_fm(signalled, flags), raddr, rkey, operand, cond,
                               laddr, lkey);
-    return shmemi_sq_publish(sq, mode, idx, n, idx, bell, signalled);
+    return shmemi_sq_publish(sq, &q, mode, idx, n, idx, bell, signalled, turn);
 }
 
-SHMEMI_FN uint64_t shmemi_sq_fill_signal(struct shmemi_sq *sq, uint64_t idx, uint32_t fm,
+SHMEMI_FN uint64_t shmemi_sq_fill_signal(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t fm,
                                          const struct shmemi_sq_signal *sig)
 {
     if (!sig->add)
-        return shmemi_sq_fill_value(sq, idx, fm, sig->raddr, sig->rkey, sig->value, 8);
-    return shmemi_sq_fill_amo(sq, idx, SHMEMI_SQ_FETCH_ADD, 8, fm, sig->raddr, sig->rkey, sig->value, 0,
+        return shmemi_sq_fill_value(q, idx, fm, sig->raddr, sig->rkey, sig->value, 8);
+    return shmemi_sq_fill_amo(q, idx, SHMEMI_SQ_FETCH_ADD, 8, fm, sig->raddr, sig->rkey, sig->value, 0,
                               sig->laddr, sig->lkey);
 }
 
@@ -634,15 +713,16 @@ SHMEMI_FN uint64_t shmemi_sq_write_signal(struct shmemi_sq *sq, enum shmemi_sq_m
                                           shmemi_be32 rkey, uint64_t laddr, shmemi_be32 lkey, uint32_t len,
                                           const struct shmemi_sq_signal *sig, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint64_t idx, bell;
-    int signalled;
+    int signalled, turn;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, 2, &idx)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 2, &idx, &turn)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(sq, idx, 2, flags);
-    shmemi_sq_fill_rdma(sq, idx, SHMEMI_MLX5_WRITE, shmemi_sq_fm(0, flags), raddr, rkey, laddr, lkey, len);
-    bell = shmemi_sq_fill_signal(sq, idx + 1, shmemi_sq_fm(signalled, 0), sig);
-    return shmemi_sq_publish(sq, mode, idx, 2, idx + 1, bell, signalled);
+    signalled = shmemi_sq_signals(&q, idx, 2, flags);
+    shmemi_sq_fill_rdma(&q, idx, SHMEMI_MLX5_WRITE, shmemi_sq_fm(0, flags), raddr, rkey, laddr, lkey, len);
+    bell = shmemi_sq_fill_signal(&q, idx + 1, shmemi_sq_fm(signalled, 0), sig);
+    return shmemi_sq_publish(sq, &q, mode, idx, 2, idx + 1, bell, signalled, turn);
 }
 
 /* The same with at most SHMEMI_SQ_INLINE_MAX bytes inline. */
@@ -650,23 +730,26 @@ SHMEMI_FN uint64_t shmemi_sq_write_inline_signal(struct shmemi_sq *sq, enum shme
                                                  uint64_t raddr, shmemi_be32 rkey, const void *data,
                                                  uint32_t len, const struct shmemi_sq_signal *sig, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint32_t n = shmemi_sq_inline_blocks(len);
     uint64_t idx, bell;
-    int signalled;
+    int signalled, turn;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, mode, n + 1, &idx)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n + 1, &idx, &turn)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(sq, idx, n + 1, flags);
-    shmemi_sq_fill_inline(sq, idx, shmemi_sq_fm(0, flags), raddr, rkey, data, len);
-    bell = shmemi_sq_fill_signal(sq, idx + n, shmemi_sq_fm(signalled, 0), sig);
-    return shmemi_sq_publish(sq, mode, idx, n + 1, idx + n, bell, signalled);
+    signalled = shmemi_sq_signals(&q, idx, n + 1, flags);
+    shmemi_sq_fill_inline(&q, idx, shmemi_sq_fm(0, flags), raddr, rkey, data, len);
+    bell = shmemi_sq_fill_signal(&q, idx + n, shmemi_sq_fm(signalled, 0), sig);
+    return shmemi_sq_publish(sq, &q, mode, idx, n + 1, idx + n, bell, signalled, turn);
 }
 
 /* Rings for what has been deferred; the ticket covers everything that this thread (private: any) has posted
  * so far. */
 SHMEMI_FN uint64_t shmemi_sq_ring(struct shmemi_sq *sq, enum shmemi_sq_mode mode)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint64_t idx, tail = SHMEMI_LD_RLX_GPU(&sq->tail);
+    int turn;
 
     if (mode == SHMEMI_SQ_PRIVATE) {
         if (tail && sq->deferred == tail)
@@ -676,9 +759,9 @@ SHMEMI_FN uint64_t shmemi_sq_ring(struct shmemi_sq *sq, enum shmemi_sq_mode mode
     if (SHMEMI_LD_RLX_GPU(&sq->deferred) <= tail)
         return tail;
     /* Nobody may touch an entry that is published: a signalled one behind it does nothing else. */
-    if (shmemi_sq_reserve(sq, mode, 1, &idx))
+    if (shmemi_sq_reserve(sq, &q, mode, 1, &idx, &turn))
         return SHMEMI_SQ_FAILED;
-    return shmemi_sq_publish(sq, mode, idx, 1, idx, shmemi_sq_fill_nop(sq, idx), 1);
+    return shmemi_sq_publish(sq, &q, mode, idx, 1, idx, shmemi_sq_fill_nop(&q, idx), 1, turn);
 }
 
 #endif

@@ -23,10 +23,36 @@ struct shmemi_sq_part {
     uint32_t leader; /* the last of them */
     uint32_t total;  /* blocks of all */
     int signalled;   /* this lane's last entry */
+    int turn;        /* the leader's, of its reservation */
+    struct shmemi_sq_fixed q;
     uint64_t idx;    /* this lane's first block */
     uint64_t first;  /* the group's */
     uint32_t failed;
 };
+
+/* What a whole warp does at no cost; for a mask that is not known before, the compiler finds out who is there (50 cycles). */
+
+#define SHMEMI_SQ_ALL 0xffffffffu
+
+SHMEMI_FN uint32_t shmemi_sq_ballot(uint32_t mask, int pred)
+{
+    return mask == SHMEMI_SQ_ALL ? shmemi_ballot(SHMEMI_SQ_ALL, pred) : shmemi_ballot(mask, pred);
+}
+
+SHMEMI_FN uint64_t shmemi_sq_shfl(uint32_t mask, uint64_t v, uint32_t lane)
+{
+    return mask == SHMEMI_SQ_ALL ? shmemi_shfl64(SHMEMI_SQ_ALL, v, lane) : shmemi_shfl64(mask, v, lane);
+}
+
+/* Lanes of the same queue: a whole warp on one is the common case, and quicker to see than to match. */
+SHMEMI_FN uint32_t shmemi_sq_match(uint32_t mask, const struct shmemi_sq *sq)
+{
+    uint64_t mine = (uint64_t)(uintptr_t)sq;
+
+    if (mask == SHMEMI_SQ_ALL && shmemi_ballot(SHMEMI_SQ_ALL, mine == shmemi_shfl64(SHMEMI_SQ_ALL, mine, 0)) == SHMEMI_SQ_ALL)
+        return SHMEMI_SQ_ALL;
+    return shmemi_match_any64(mask, mine);
+}
 
 SHMEMI_FN uint32_t shmemi_sq_last_lane(uint32_t mask)
 {
@@ -40,9 +66,9 @@ SHMEMI_FN uint32_t shmemi_sq_before(uint32_t group, uint32_t n, int one)
 
     if (one)
         return shmemi_popc32(below);
-    sum = shmemi_popc32(shmemi_ballot(group, (int)(n & 1)) & below);
-    sum += shmemi_popc32(shmemi_ballot(group, (int)(n >> 1 & 1)) & below) * 2;
-    sum += shmemi_popc32(shmemi_ballot(group, (int)(n >> 2 & 1)) & below) * 4;
+    sum = shmemi_popc32(shmemi_sq_ballot(group, (int)(n & 1)) & below);
+    sum += shmemi_popc32(shmemi_sq_ballot(group, (int)(n >> 1 & 1)) & below) * 2;
+    sum += shmemi_popc32(shmemi_sq_ballot(group, (int)(n >> 2 & 1)) & below) * 4;
     return sum;
 }
 
@@ -55,10 +81,11 @@ SHMEMI_FN uint32_t shmemi_sq_group(const struct shmemi_sq *sq, enum shmemi_sq_mo
 {
     uint32_t before;
 
-    p->rest = shmemi_match_any64(mask, (uint64_t)(uintptr_t)sq);
+    p->q = shmemi_sq_fixed_of(sq);
+    p->rest = shmemi_sq_match(mask, sq);
     for (;;) {
         before = shmemi_sq_before(p->rest, n, one);
-        p->group = shmemi_ballot(p->rest, before + n <= sq->depth / 2);
+        p->group = shmemi_sq_ballot(p->rest, before + n <= p->q.depth / 2);
         if (p->group >> shmemi_lane() & 1)
             return before;
         /* One round at a time on a private queue: the first comes here when it is done. */
@@ -79,16 +106,17 @@ SHMEMI_FN struct shmemi_sq_part shmemi_sq_join(struct shmemi_sq *sq, enum shmemi
     leads = shmemi_lane() == p.leader;
     p.failed = 0;
     p.first = 0;
+    p.turn = 0;
     /* What the last leader, perhaps another lane, has noted in a private queue. */
     if (mode == SHMEMI_SQ_PRIVATE)
         shmemi_warp_sync(p.group); /* noted */
     if (leads)
-        p.failed = shmemi_sq_reserve(sq, mode, before + n, &p.first);
-    p.total = one ? shmemi_popc32(p.group) : (uint32_t)shmemi_shfl64(p.group, before + n, p.leader);
-    p.first = shmemi_shfl64(p.group, p.failed ? SHMEMI_SQ_FAILED : p.first, p.leader);
+        p.failed = shmemi_sq_reserve(sq, &p.q, mode, before + n, &p.first, &p.turn);
+    p.total = one ? shmemi_popc32(p.group) : (uint32_t)shmemi_sq_shfl(p.group, before + n, p.leader);
+    p.first = shmemi_sq_shfl(p.group, p.failed ? SHMEMI_SQ_FAILED : p.first, p.leader);
     p.failed = p.first == SHMEMI_SQ_FAILED;
     p.idx = p.first + before;
-    p.signalled = leads && shmemi_sq_signals(sq, p.first, p.total, flags);
+    p.signalled = leads && shmemi_sq_signals(&p.q, p.first, p.total, flags);
     /* The others fill blocks that the leader has seen to be free. */
     shmemi_warp_sync(p.group); /* free */
     return p;
@@ -103,10 +131,10 @@ SHMEMI_FN uint64_t shmemi_sq_part_done(struct shmemi_sq *sq, enum shmemi_sq_mode
     /* All entries are filled before the leader's release of the record. */
     shmemi_warp_sync(p->group); /* filled */
     if (shmemi_lane() == p->leader && !p->failed)
-        ticket = shmemi_sq_publish(sq, mode, p->first, p->total, last, bell, p->signalled);
+        ticket = shmemi_sq_publish(sq, &p->q, mode, p->first, p->total, last, bell, p->signalled, p->turn);
     if (mode == SHMEMI_SQ_PRIVATE && p->rest != p->group)
         shmemi_warp_sync(p->rest);
-    return shmemi_shfl64(p->group, ticket, p->leader);
+    return shmemi_sq_shfl(p->group, ticket, p->leader);
 }
 
 SHMEMI_FN uint64_t shmemi_sq_warp_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t mask,
@@ -117,7 +145,7 @@ SHMEMI_FN uint64_t shmemi_sq_warp_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode
     uint64_t bell = 0;
 
     if (!p.failed)
-        bell = shmemi_sq_fill_rdma(sq, p.idx, opcode, shmemi_sq_fm(p.signalled, flags), raddr, rkey, laddr,
+        bell = shmemi_sq_fill_rdma(&p.q, p.idx, opcode, shmemi_sq_fm(p.signalled, flags), raddr, rkey, laddr,
                                    lkey, len);
     return shmemi_sq_part_done(sq, mode, &p, p.idx, bell);
 }
@@ -144,7 +172,7 @@ SHMEMI_FN uint64_t shmemi_sq_warp_write_value(struct shmemi_sq *sq, enum shmemi_
     uint64_t bell = 0;
 
     if (!p.failed)
-        bell = shmemi_sq_fill_value(sq, p.idx, shmemi_sq_fm(p.signalled, flags), raddr, rkey, value, size);
+        bell = shmemi_sq_fill_value(&p.q, p.idx, shmemi_sq_fm(p.signalled, flags), raddr, rkey, value, size);
     return shmemi_sq_part_done(sq, mode, &p, p.idx, bell);
 }
 
@@ -156,7 +184,7 @@ SHMEMI_FN uint64_t shmemi_sq_warp_write_inline(struct shmemi_sq *sq, enum shmemi
     uint64_t bell = 0;
 
     if (!p.failed)
-        bell = shmemi_sq_fill_inline(sq, p.idx, shmemi_sq_fm(p.signalled, flags), raddr, rkey, data, len);
+        bell = shmemi_sq_fill_inline(&p.q, p.idx, shmemi_sq_fm(p.signalled, flags), raddr, rkey, data, len);
     return shmemi_sq_part_done(sq, mode, &p, p.idx, bell);
 }
 
@@ -170,7 +198,7 @@ SHMEMI_FN uint64_t shmemi_sq_warp_amo(struct shmemi_sq *sq, enum shmemi_sq_mode 
     uint64_t bell = 0;
 
     if (!p.failed)
-        bell = shmemi_sq_fill_amo(sq, p.idx, op, size, shmemi_sq_fm(p.signalled, flags), raddr, rkey, operand,
+        bell = shmemi_sq_fill_amo(&p.q, p.idx, op, size, shmemi_sq_fm(p.signalled, flags), raddr, rkey, operand,
                                   cond, laddr, lkey);
     return shmemi_sq_part_done(sq, mode, &p, p.idx, bell);
 }
@@ -185,9 +213,9 @@ SHMEMI_FN uint64_t shmemi_sq_warp_write_signal(struct shmemi_sq *sq, enum shmemi
     uint64_t bell = 0;
 
     if (!p.failed) {
-        shmemi_sq_fill_rdma(sq, p.idx, SHMEMI_MLX5_WRITE, shmemi_sq_fm(0, flags), raddr, rkey, laddr, lkey,
+        shmemi_sq_fill_rdma(&p.q, p.idx, SHMEMI_MLX5_WRITE, shmemi_sq_fm(0, flags), raddr, rkey, laddr, lkey,
                             len);
-        bell = shmemi_sq_fill_signal(sq, p.idx + 1, shmemi_sq_fm(p.signalled, 0), sig);
+        bell = shmemi_sq_fill_signal(&p.q, p.idx + 1, shmemi_sq_fm(p.signalled, 0), sig);
     }
     return shmemi_sq_part_done(sq, mode, &p, p.idx + 1, bell);
 }
