@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * copy.h - how a group of threads copies bytes: vectors of 16 bytes, up to eight of them in flight in each thread.  Kernels of
- * 1024 threads have 64 registers each, so no form here may need more.
+ * copy.h - how a group of threads copies bytes: vectors of 16 bytes, four of them in flight in each thread.  Kernels of 1024
+ * threads have 64 registers each, so no form here may need more.
  *
  * Nothing here synchronises: the caller says which of `size` threads it is (`rank`), and that may be one of a whole grid.
  */
@@ -12,7 +12,7 @@
 
 #ifdef SHMEMI_DEVICE_CODE
 
-#define SHMEMI_COPY_DEPTH 8
+#define SHMEMI_COPY_DEPTH 4
 
 /* One element of 1, 2, 4 or 8 bytes goes by one access, so that a flag never tears; others byte by byte. */
 SHMEMI_DEV void shmemi_copy_element(char *to, const char *from, uint64_t size)
@@ -117,51 +117,90 @@ SHMEMI_DEV void shmemi_copy_alone(char *to, const char *from, uint64_t n)
 }
 
 /*
- * Whole warps, `depth` (a constant) vectors a thread: in a turn each warp takes 32 * depth vectors in a row, its lanes side by
- * side, so that the addresses of a thread are one register and constants.
+ * Whole warps: in a turn each takes 128 vectors in a row, its lanes side by side, so that the addresses of a thread are one
+ * register and constants.  Where a turn begins is added anew each time: advancing the address itself makes a warp's first store
+ * wait until its last load has left the queue.
  */
-SHMEMI_DEV uint64_t shmemi_copy_turns(uint32_t depth, char **to_io, const char **from_io, uint64_t n, uint32_t rank,
-                                      uint32_t size)
+SHMEMI_DEV uint32_t shmemi_copy_turns(char **to_io, const char **from_io, uint32_t n, uint32_t rank, uint32_t size)
 {
-    uint32_t turn = size * depth, at = ((rank & ~31u) * depth + (rank & 31)) * 16;
-    const char *from = *from_io + at;
-    char *to = *to_io + at;
+    uint32_t turn = size * SHMEMI_COPY_DEPTH, at = ((rank & ~31u) * SHMEMI_COPY_DEPTH + (rank & 31)) * 16;
+    const char *from = *from_io;
+    char *to = *to_io;
     struct shmemi_v16 v[SHMEMI_COPY_DEPTH];
 
     SHMEMI_ROLLED
     for (; n >= turn; n -= turn, from += turn * 16, to += turn * 16) {
         SHMEMI_UNROLL
-        for (uint32_t k = 0; k < depth; k++)
-            v[k] = shmemi_ld16(from + k * 512);
+        for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+            v[k] = shmemi_ld16(from + at + k * 512);
         SHMEMI_UNROLL
-        for (uint32_t k = 0; k < depth; k++)
-            shmemi_st16(to + k * 512, v[k]);
+        for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+            shmemi_st16(to + at + k * 512, v[k]);
     }
-    *from_io = from - at;
-    *to_io = to - at;
+    *from_io = from;
+    *to_io = to;
     return n;
 }
 
 /*
- * Every thread takes one vector before any takes several.  From near memory a turn of many threads is short: while all of them
- * load nothing leaves.  From far memory (`far`), and with few threads, what is under way decides.
+ * Near memory to far: every thread sends one vector first, and from then on loads its next two before it stores the last ones,
+ * so that stores never wait for a whole turn of loads.  At least three vectors a thread.
  */
-SHMEMI_DEV_LARGE void shmemi_copy_vectors(char *to, const char *from, uint64_t n, uint32_t rank, uint32_t size, int far)
+SHMEMI_DEV uint32_t shmemi_copy_flow(char **to_io, const char **from_io, uint32_t n, uint32_t rank, uint32_t size)
 {
-    if (n > size * 4 && size % 32 == 0) {
-        if (far || size < 512) {
-            n = shmemi_copy_turns(SHMEMI_COPY_DEPTH, &to, &from, n, rank, size);
-        } else {
-            shmemi_st16(to + rank * 16, shmemi_ld16(from + rank * 16));
-            from += size * 16;
-            to += size * 16;
-            n = shmemi_copy_turns(SHMEMI_COPY_DEPTH / 2, &to, &from, n - size, rank, size);
-        }
-    }
+    uint32_t step = size * 16;
+    const char *from = *from_io + rank * 16;
+    char *to = *to_io + rank * 16;
+    struct shmemi_v16 a, b, c, d;
+
+    a = shmemi_ld16(from);
+    shmemi_st16(to, a);
+    a = shmemi_ld16(from + step);
+    b = shmemi_ld16(from + 2 * (uint64_t)step);
     SHMEMI_ROLLED
-    for (; n >> 30; n -= size, from += size * 16, to += size * 16) /* odd groups only: what is left fits 32 bits */
-        shmemi_st16(to + rank * 16, shmemi_ld16(from + rank * 16));
+    for (n -= size * 3; n >= size * 2; n -= size * 2) {
+        from += 2 * (uint64_t)step;
+        c = shmemi_ld16(from + step);
+        d = shmemi_ld16(from + 2 * (uint64_t)step);
+        shmemi_st16(to + step, a);
+        shmemi_st16(to + 2 * (uint64_t)step, b);
+        to += 2 * (uint64_t)step;
+        a = c;
+        b = d;
+    }
+    shmemi_st16(to + step, a);
+    shmemi_st16(to + 2 * (uint64_t)step, b);
+    *from_io = from + 3 * (uint64_t)step - rank * 16;
+    *to_io = to + 3 * (uint64_t)step - rank * 16;
+    return n;
+}
+
+/* From so many vectors a thread on near memory is read by turns, too; a benchmark that compares sets another. */
+#ifndef SHMEMI_COPY_FLOW
+#define SHMEMI_COPY_FLOW 8u
+#endif
+
+#define SHMEMI_COPY_MOST ((uint32_t)1 << 27) /* vectors at a time: 2 GiB */
+
+/* At most SHMEMI_COPY_MOST vectors.  `far`: the source is another PE's memory, where what is under way decides. */
+SHMEMI_DEV_LARGE void shmemi_copy_vectors(char *to, const char *from, uint32_t n, uint32_t rank, uint32_t size, int far)
+{
+    if (!far && size >= 512 && n >= size * 3 && n < size * SHMEMI_COPY_FLOW)
+        n = shmemi_copy_flow(&to, &from, n, rank, size);
+    else if (size % 32 == 0)
+        n = shmemi_copy_turns(&to, &from, n, rank, size);
     shmemi_copy_rest(to, from, (int32_t)n, rank, size);
+}
+
+SHMEMI_DEV void shmemi_copy_chunks(char *to, const char *from, uint64_t n, uint32_t rank, uint32_t size, int far)
+{
+    SHMEMI_ROLLED
+    for (; n > SHMEMI_COPY_MOST; n -= SHMEMI_COPY_MOST) {
+        shmemi_copy_vectors(to, from, SHMEMI_COPY_MOST, rank, size, far);
+        from += (uint64_t)SHMEMI_COPY_MOST * 16;
+        to += (uint64_t)SHMEMI_COPY_MOST * 16;
+    }
+    shmemi_copy_vectors(to, from, (uint32_t)n, rank, size, far);
 }
 
 /* n vectors to an aligned place from one that is `shift` bytes (1 to 15) behind an aligned one, `from`. */
@@ -214,7 +253,7 @@ SHMEMI_DEV void shmemi_copy_long(int alone, char *to, const char *from, uint64_t
     else if (alone)
         shmemi_copy_alone(to + head, from + head, n);
     else
-        shmemi_copy_vectors(to + head, from + head, n, rank, size, far);
+        shmemi_copy_chunks(to + head, from + head, n, rank, size, far);
 }
 
 SHMEMI_DEV int shmemi_is_word(const char *to, const char *from, uint64_t len)
@@ -247,8 +286,8 @@ SHMEMI_DEV_LARGE void shmemi_copy_by_one(char *to, const char *from, uint64_t le
 /* One pass of a group.  `far`: the source is another PE's memory. */
 SHMEMI_DEV void shmemi_copy_from(int far, char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
 {
-    if ((((uintptr_t)to | (uintptr_t)from | len) & 15) == 0)
-        shmemi_copy_vectors(to, from, len / 16, rank, size, far);
+    if ((((uintptr_t)to | (uintptr_t)from | len) & 15) == 0 && len <= (uint64_t)SHMEMI_COPY_MOST * 16)
+        shmemi_copy_vectors(to, from, (uint32_t)(len / 16), rank, size, far);
     else
         shmemi_copy_odd(to, from, len, rank, size, far);
 }
