@@ -31,7 +31,7 @@ struct bench {
 };
 
 struct bench_result {
-    double p50, mean, p999, max;
+    double p50, mean, p999, max, p99;
 };
 
 void bench_cuda(cudaError_t status, const char *what);
@@ -69,6 +69,7 @@ void rows_bandwidth(struct bench *b);
 void rows_rate(struct bench *b);
 void rows_coll(struct bench *b);
 void rows_stream(struct bench *b);
+void rows_tail(struct bench *b);
 
 #ifdef __CUDACC__
 
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(Most) bench_loop(Op op, int warm, int n, uint3
 template <int Most = 1024, class Op>
 struct bench_result bench_run(struct bench *b, Op op, int active, int threads, int n)
 {
-    struct bench_result r = { 0, 0, 0, 0 };
+    struct bench_result r = {};
     int warm = b->quick ? 2 : n < 256 ? 16 : 256;
 
     if (b->quick && n > 32)

@@ -43,6 +43,7 @@ struct bench_result bench_summary(double *v, int n)
         sum += v[i];
     r.p50 = v[n / 2];
     r.mean = sum / n;
+    r.p99 = v[(int)((double)(n - 1) * 0.99)];
     r.p999 = v[(int)((double)(n - 1) * 0.999)];
     r.max = v[n - 1];
     return r;
@@ -136,8 +137,8 @@ void bench_print(struct bench *b, const char *row, const char *unit, struct benc
     if (wrong)
         errors = 1;
     if (b->pe == 0) {
-        printf("%s,%s,%.4g,%.4g,%.4g,%.4g,%llu\n", row, unit, r.p50, r.mean, r.p999, r.max,
-               (unsigned long long)wrong);
+        printf("%s,%s,%.4g,%.4g,%.4g,%.4g,%llu,%.4g\n", row, unit, r.p50, r.mean, r.p999, r.max,
+               (unsigned long long)wrong, r.p99);
         fflush(stdout);
     }
 }
@@ -211,6 +212,7 @@ static void all_rows(struct bench *b)
     rows_stream(b);
 #endif
     row_malloc(b);
+    rows_tail(b);
 }
 
 static int parse(int argc, char **argv, struct bench *b)
@@ -249,7 +251,7 @@ int main(int argc, char **argv)
     init.p50 = init.mean = init.p999 = init.max = (bench_now_ns() - t) * 1e-6;
     set_up(&b);
     if (pe == 0)
-        printf("# %s, %d PEs on %d GPUs, %s\nrow,unit,p50,mean,p999,max,wrong\n", BENCH_LIBRARY, n, devices, prop.name);
+        printf("# %s, %d PEs on %d GPUs, %s\nrow,unit,p50,mean,p999,max,wrong,p99\n", BENCH_LIBRARY, n, devices, prop.name);
     if (bench_wanted(&b, "init"))
         bench_print(&b, "init", "ms", init);
     all_rows(&b);

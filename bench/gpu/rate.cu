@@ -57,7 +57,7 @@ __global__ void check_added(const uint64_t *p, size_t words, uint64_t want, int 
 /* Runs `launch` on PE 0 with events around it: `amount` over the time of a run, in 1e9 a second; the slowest run is p999. */
 template <class Launch> static struct bench_result rate(struct bench *b, double amount, Launch launch)
 {
-    struct bench_result r = { 0, 0, 0, 0 };
+    struct bench_result r = {};
     double v[REPS];
     int n = b->quick ? 1 : REPS;
     cudaEvent_t from, to;

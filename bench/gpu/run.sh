@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh - the GPU benchmark of Marrow beside NVSHMEM and NCCL: builds all, runs each twice in turns, prints the table.
 #
-#     bench/gpu/run.sh (-t TARBALL | -p PREFIX) [-n 'PES...'] [-o OUT] [-r ROW] [-m]
+#     bench/gpu/run.sh (-t TARBALL | -p PREFIX) [-g 'GROUPS'] [-n 'PES...'] [-o OUT] [-r ROW] [-m]
 #
 #   -t, -p   a `make dist` tarball to build and install, or where Marrow is installed
+#   -g       what to run (default: rows):
+#              rows    the table, beside NVSHMEM and NCCL
+#              issue   what a put costs the threads that post it to an mlx5 queue: one GPU, no NIC; needs neither -t nor -p
+#              tail    the slowest of 100,000 barriers, idle and with a busy process on each CPU core, beside NVSHMEM's
+#              copies  puts of one block with the other copy loop (SHMEMI_COPY_FLOW), beside ours
 #   -n       numbers of PEs (default: those of 2 and 4 that have a GPU each; with one GPU both, under MPS)
 #   -o       folder for the figures: table-N.csv and each program's own output (default: gpu-bench.out)
 #   -r       only rows whose name starts so
@@ -18,15 +23,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../maint/mps.sh"
 
 usage() {
-    sed -n '3,14s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,19s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
-tarball='' prefix='' counts='' out=gpu-bench.out only='' one_gpu=no
-while getopts t:p:n:o:r:m opt; do
+tarball='' prefix='' counts='' out=gpu-bench.out only='' one_gpu=no groups=rows
+while getopts t:p:g:n:o:r:m opt; do
     case $opt in
     t) tarball=$OPTARG ;;
     p) prefix=$OPTARG ;;
+    g) groups=" $OPTARG " ;;
     n) counts=$OPTARG ;;
     o) out=$OPTARG ;;
     r) only=$OPTARG ;;
@@ -34,15 +40,35 @@ while getopts t:p:n:o:r:m opt; do
     *) usage ;;
     esac
 done
-[ -n "$tarball$prefix" ] && [ $OPTIND -gt $# ] || usage
+has_group() { case " $groups " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
+for g in $groups; do case $g in rows | issue | tail | copies) ;; *) usage ;; esac; done
+[ $OPTIND -gt $# ] || usage
+[ -n "$tarball$prefix" ] || ! { has_group rows || has_group tail || has_group copies; } || usage
 gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
 [ "$gpus" -gt 0 ] || { echo "bench/gpu: no GPU here"; exit 77; }
 [ "$one_gpu" = no ] || { gpus=1 CUDA_VISIBLE_DEVICES=0; export CUDA_VISIBLE_DEVICES; }
 out=$(mkdir -p "$out" && cd "$out" && pwd) || exit 1
 work=$(mktemp -d) || exit 1
-trap 'mps_stop; rm -rf "$work"' EXIT
+busy=()
+trap 'busy_stop; mps_stop; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 export CUDA_MODULE_LOADING=EAGER NCCL_NVLS_ENABLE=0 NCCL_SOCKET_IFNAME=lo
+
+# A process on each CPU core that does nothing but compute, for a minute at most.
+busy_start() {
+
+    for _ in $(seq "$(nproc)"); do
+        timeout -k 1 60 bash -c 'while :; do :; done' >/dev/null 2>&1 </dev/null &
+        busy+=($!)
+    done
+}
+
+busy_stop() {
+    [ ${#busy[@]} -gt 0 ] || return 0
+    kill "${busy[@]}" 2>/dev/null
+    wait "${busy[@]}" 2>/dev/null
+    busy=()
+}
 
 wheel() { python3 -c "import nvidia.$1 as m; print(list(m.__path__)[0])" 2>/dev/null; }
 cuda=$(cd "$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")/.." && pwd)
@@ -54,7 +80,7 @@ flags=(-std=c++17 -O3 "-arch=sm_$arch")
 compile() {
     local library=$1 f pid pids=() bad=0
     shift
-    for f in main sync p2p rate coll; do
+    for f in main sync p2p rate coll tail; do
         timeout 240 "$nvcc" "${flags[@]}" "$@" -c "$here/$f.cu" -o "$work/$library-$f.o" >"$out/build-$library-$f.log" 2>&1 &
         pids+=($!)
     done
@@ -66,7 +92,7 @@ compile() {
 link_with() {
     local library=$1
     shift
-    timeout 120 "$nvcc" "${flags[@]}" "$work/$library"-{main,sync,p2p,rate,coll}.o -o "$work/$library" "$@" \
+    timeout 120 "$nvcc" "${flags[@]}" "$work/$library"-{main,sync,p2p,rate,coll,tail}.o -o "$work/$library" "$@" \
         >"$out/build-$library.log" 2>&1 || { head "$out/build-$library.log"; return 1; }
 }
 
@@ -88,37 +114,71 @@ build_nccl() {
 }
 
 start=$SECONDS
+failed=0
+
+# issue: no library, only headers.
+issue() {
+    local turn
+    timeout 120 "$nvcc" "${flags[@]}" -I"$here/../../include" "$here/issue.cu" -o "$work/issue" >"$out/build-issue.log" 2>&1 || {
+        head "$out/build-issue.log"
+        return 1
+    }
+    mkdir -p "$out/issue"
+    for turn in 1 2; do
+        timeout -k 5 30 "$work/issue" >"$out/issue/marrow.$turn" 2>"$out/issue/marrow.$turn.err" </dev/null || {
+            echo "issue, run $turn: exit status $?"
+            tail -n 5 "$out/issue/marrow.$turn.err"
+            failed=1
+        }
+    done
+    echo "== what a put costs who posts it, ns"
+    awk -v pes=1 -v bars=1 -v csv="$out/table-issue.csv" -f "$here/table.awk" "$here/bars.tab" "$out"/issue/marrow.[12]
+}
+
+if has_group issue; then
+    issue || failed=1
+    echo "issue: $((SECONDS - start)) s"
+fi
+[ -n "$tarball$prefix" ] && { has_group rows || has_group tail || has_group copies; } || exit $failed
+
 build_nvshmem >"$out/build-nvshmem.txt" 2>&1 & nvshmem_pid=$!
-build_nccl >"$out/build-nccl.txt" 2>&1 & nccl_pid=$!
+nccl_pid=''
+if has_group rows; then
+    build_nccl >"$out/build-nccl.txt" 2>&1 & nccl_pid=$!
+fi
 if [ -n "$tarball" ]; then
     sh "$here/../../maint/install-tarball.sh" "$tarball" "$work/marrow-build" || exit 1
     prefix=$work/marrow-build/install
 fi
-failed=0
 stream=()
 grep -q shmemx_barrier_all_on_stream "$prefix/include/shmem/apix.h" || stream=(-DBENCH_NO_STREAM)
 compile marrow -I"$prefix/include" "${stream[@]}" &&
     link_with marrow -L"$prefix/lib" -lmarrow -Xlinker "-rpath=$prefix/lib" || failed=1
+if has_group copies; then
+    compile flow -I"$prefix/include" "${stream[@]}" -DSHMEMI_COPY_FLOW=1000000u &&
+        link_with flow -L"$prefix/lib" -lmarrow -Xlinker "-rpath=$prefix/lib" || failed=1
+fi
 wait "$nvshmem_pid" || true
-wait "$nccl_pid" || true
-cat "$out/build-nvshmem.txt" "$out/build-nccl.txt"
+[ -z "$nccl_pid" ] || wait "$nccl_pid" || true
+cat "$out"/build-nvshmem.txt "$out"/build-nccl.txt 2>/dev/null
 echo "built in $((SECONDS - start)) s"
 [ -x "$work/marrow" ] || { echo "bench/gpu: Marrow's side was not built"; exit 1; }
 
-# one LIBRARY N TURN [OPTION]...: a run; its table goes to OUT/N/LIBRARY.TURN.
+# one LIBRARY N TURN [OPTION]...: a run; its table goes to OUT/FOLDER/LIBRARY.TURN, FOLDER being N if $folder is empty.
+folder=''
 one() {
-    local library=$1 n=$2 turn=$3 status
+    local library=$1 n=$2 turn=$3 to=$out/${folder:-$2} status
     shift 3
     [ -x "$work/$library" ] || return 0
-    mkdir -p "$out/$n"
+    mkdir -p "$to"
     rm -f "$work/uid"
     BENCH_UID_FILE=$work/uid timeout -k 5 60 "$prefix/bin/oshrun" -n "$n" "$work/$library" "$@" \
-        >"$out/$n/$library.$turn" 2>"$out/$n/$library.$turn.err" </dev/null
+        >"$to/$library.$turn" 2>"$to/$library.$turn.err" </dev/null
     status=$?
     if [ $status != 0 ]; then
         failed=1
         echo "$library, $n PEs, run $turn: exit status $status; what it printed counts"
-        tail -n 5 "$out/$n/$library.$turn.err"
+        tail -n 5 "$to/$library.$turn.err"
     fi
 }
 
@@ -136,6 +196,38 @@ side_by_side() {
         $(find "$out/$n" -name '*.[12]' | sort) || failed=1
 }
 
+# tails N: both libraries on an idle machine, then on a busy one.
+tails() {
+    local n=$1 load library
+    for load in idle busy; do
+        folder=tail-$n-$load
+        [ $load = idle ] || busy_start
+        for library in marrow nvshmem; do one "$library" "$n" 1 --only tail; done
+        [ $load = idle ] || busy_stop
+    done
+    folder=''
+    echo "== barriers, ns, $n PEs; busy: $(nproc) busy processes on $(nproc) CPU cores"
+    printf '%-12s %-8s %-5s %10s %10s %10s %10s\n' row library load p50 p99 p99.9 max
+    for load in idle busy; do
+        for library in marrow nvshmem; do
+            [ -f "$out/tail-$n-$load/$library.1" ] || continue
+            awk -F, -v lib="$library" -v load="$load" '/^tail_/ {
+                printf "%-12s %-8s %-5s %10s %10s %10s %10s\n", $1, lib, load, $3, $8, $5, $6 }' "$out/tail-$n-$load/$library.1"
+        done
+    done | sort -k1,1 -k3,3r -k2,2
+}
+
+# copies N: the same rows with either loop.
+copies() {
+    local n=$1 library
+    folder=copies-$n
+    for library in marrow flow; do one "$library" "$n" 1 --only put_; done
+    folder=''
+    echo "== puts, $n PEs: turns of four from 8 vectors a thread on (as built), and a flow of pairs for all"
+    awk -F, 'FNR == NR { a[$1] = $3; next } $1 in a && $1 ~ /^put_/ { printf "%-26s %-5s %10s %10s\n", $1, $2, a[$1], $3 }' \
+        "$out/copies-$n/marrow.1" "$out/copies-$n/flow.1"
+}
+
 export NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_DISABLE_NVLS=1 NVSHMEM_DISABLE_NCCL=1
 [ ! -f "$work/nvshmem.lib" ] || LD_LIBRARY_PATH=$(cat "$work/nvshmem.lib")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
@@ -147,8 +239,10 @@ for n in $counts; do
     echo
     if [ "$n" -le "$gpus" ]; then
         echo "== $n PEs, one a GPU"
-        side_by_side "$n" 1
-    elif mps_start "$work/mps"; then
+        ! has_group rows || side_by_side "$n" 1
+        ! has_group copies || copies "$n"
+        ! has_group tail || tails "$n"
+    elif has_group rows && mps_start "$work/mps"; then
         echo "== $n PEs on $gpus GPU under MPS"
         NVSHMEM_IGNORE_CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=1
         export NVSHMEM_IGNORE_CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
