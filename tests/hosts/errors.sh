@@ -24,7 +24,7 @@ fails() {
 at='mlx5_0 port 1'
 for MARROW_TRANSPORT in ibgda proxy; do
     export MARROW_TRANSPORT
-    go 60 "$nic" "$oshrun" --nodes 2 -n 2 "$work" work 0 300
+    go 60 env MARROW_IB_TIMEOUT=16 "$nic" "$oshrun" --nodes 2 -n 2 "$work" work 0 300
     holds "$MARROW_TRANSPORT: a job that nothing disturbs" grep -qx "worked well" "$dir/out"
     fails "no device" "no RDMA device can be opened here: is there a NIC" - "$work" work 0 300
     MARROW_HCA_LIST=mlx5_7 fails "a device that is not here" "MARROW_HCA_LIST.*mlx5_7.*(no device|mlx5_0)" "--link ib" "$work" work 0 300

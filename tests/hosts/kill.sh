@@ -15,7 +15,7 @@ kills=${MARROW_TEST_KILLS:-8}
 RANDOM=${MARROW_TEST_SEED:=$$}
 echo "# seed $MARROW_TEST_SEED"
 limit=20 # seconds, from the kill on: what the settings below add up to, and as much again for a loaded machine
-export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=4 MARROW_TIMEOUT=8 MARROW_INIT_TIMEOUT=8
+export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=14 MARROW_IB_RETRY=3 MARROW_CONNECT_TIMEOUT=4 MARROW_TIMEOUT=8 MARROW_INIT_TIMEOUT=8
 # What processes leave in a temporary folder is ours to see.
 export TMPDIR=$dir OMPI_MCA_orte_tmpdir_base=$dir PRTE_MCA_prte_tmpdir_base=$dir
 launchers=(oshrun)
