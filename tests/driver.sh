@@ -8,7 +8,9 @@
 # Multi-PE programs also run with 4 PEs on several nodes, over the virtual NIC (tests/softhca): a way is NODES/TRANSPORT/
 # LOSS/LAUNCHER, such as 2/proxy/1%/mpirun.  MARROW_TEST_NODES says which: some (two that differ in nodes,
 # transport, loss and launcher, and change from test to test), all, hosts (those of tests/hosts/hosts, when run there), none,
-# or a list such as "2/ibgda/0%/oshrun 4/proxy/1%/mpirun".
+# or a list such as "2/ibgda/0%/oshrun 4/proxy/1%/mpirun".  A test's source has a say in a line `nodes:`: n=20 PEs instead
+# of 4; some=WAY,WAY, some=one (the first of the two) or some=no; dies=ARG,ARG of its ways to die.  Where some is
+# wanted, the variable TAP_SHORT tells the program to do less.
 #
 # Exit status 77 of a test means skipped.  Every run is bounded by timeout(1).
 set -u
@@ -37,6 +39,8 @@ mpirun=${MPIRUN:-no}
 oshrun=${OSHRUN:-$build/src/tools/oshrun}
 nodes_wanted=${MARROW_TEST_NODES:-some}
 nodes_only=${MARROW_TEST_NODES_ONLY:-no}
+reduced=()
+[ "$nodes_wanted" != some ] || reduced=(TAP_SHORT=1)
 : > "$log"
 results=$(mktemp "${TMPDIR:-/tmp}/marrow-test.XXXXXX") || exit 2
 trap 'rm -f "$results" "$results.out"' EXIT
@@ -178,14 +182,14 @@ run_row() {
 ways() {
     local n t loss l sum
     case $nodes_wanted in
-    none) ;;
-    some)
+    none | no) ;;
+    some | one)
         sum=$(cksum <<< "$name")
         sum=$((${sum%% *} % 4))
         for n in $([ $((sum % 2)) = 0 ] && echo 2/ibgda/0% 4/proxy/1% || echo 2/proxy/1% 4/ibgda/0%); do
             if [ $sum -lt 2 ]; then echo "$n/oshrun"; else echo "$n/mpirun"; fi
             sum=$(((sum + 2) % 4))
-            [ ${#dies[@]} = 0 ] || break # each way to die is a run
+            [ $nodes_wanted = some ] && [ ${#dies[@]} = 0 ] || break # each way to die is a run
         done
         ;;
     all | hosts)
@@ -195,26 +199,27 @@ ways() {
             done
         done; done; done
         ;;
-    *) printf '%s\n' $nodes_wanted ;;
+    *) printf '%s\n' ${nodes_wanted//,/ } ;;
     esac
 }
 
-# launch_nodes NODES LOSS LAUNCHER: as launch_line, for 4 PEs; the program comes behind ${launch[@]}.
+# launch_nodes PES NODES LOSS LAUNCHER: as launch_line; the program comes behind ${launch[@]}.
 launch_nodes() {
-    local nic=("$build/tests/softhca/softhca-run") per=$((4 / $1))
+    local nic=("$build/tests/softhca/softhca-run") pes=$1 per=$((($1 + $2 - 1) / $2))
+    shift
     [ -x "${nic[0]}" ] || { why="no virtual NIC"; return 1; }
     [ "$2" = 0% ] || nic+=(--faults "loss=$2")
     case $3 in
-    oshrun) launch=("${nic[@]}" "$oshrun" --nodes "$1" -n 4) ;;
+    oshrun) launch=("${nic[@]}" "$oshrun" --nodes "$1" -n "$pes") ;;
     mpirun)
-        launch_line mpirun 4 || return 1
-        launch=("${nic[@]}" "$oshrun" --launcher mpirun --nodes "$1" -n 4)
+        launch_line mpirun "$pes" || return 1
+        launch=("${nic[@]}" "$oshrun" --launcher mpirun --nodes "$1" -n "$pes")
         ;;
     hosts | srun)
         [ -n "${HOSTS:-}" ] || { why="not on pretended hosts"; return 1; }
         nic+=(--wire udp --link eth --net 10.77.0.0)
-        launch=("$HOSTS" mpirun -n 4 --map-by "ppr:$per:node" env "${exported[@]}" "${nic[@]}")
-        [ "$3" = hosts ] || launch=(srun --mpi=pmix -N "$1" --ntasks-per-node="$per" "${nic[@]}")
+        launch=("$HOSTS" mpirun -n "$pes" --map-by "ppr:$per:node" env "${exported[@]}" "${nic[@]}")
+        [ "$3" = hosts ] || launch=(srun --mpi=pmix -N "$1" -n "$pes" --ntasks-per-node="$per" "${nic[@]}")
         ;;
     *) why="unknown launcher $3"; return 1 ;;
     esac
@@ -222,12 +227,14 @@ launch_nodes() {
 
 # run_nodes WAY ROW: one run, or one of each way to die, with what the row says but for PEs and launchers.
 run_nodes() {
-    local n t loss l word seconds=60 exported=()
+    local n t loss l word seconds=60 pes=4 which="" exported=()
     local -a vars=() args=()
     IFS=/ read -r n t loss l <<< "$1"
     case ,${MARROW_TEST_LAUNCH:-$l}, in *,$l,*) ;; *) return ;; esac
     for word in $2; do
         case $word in
+        n=*) [ ${#nodes[@]} = 0 ] || pes=${word#n=} ;;
+        dies=*) which=,${word#dies=}, ;;
         timeout=*) seconds=${word#timeout=} ;;
         env=*) vars+=("${word#env=}") ;;
         args=*) IFS=, read -ra args <<< "${word#args=}" ;;
@@ -235,10 +242,10 @@ run_nodes() {
     done
     [ "$seconds" -ge 150 ] || seconds=150 # a bound, not a measure: four virtual NICs may share two CPUs with other tests
     # A loaded machine's virtual NIC is slow to answer, and pins all of a heap.
-    vars+=("MARROW_TRANSPORT=$t" MARROW_IB_TIMEOUT=16)
+    vars+=("MARROW_TRANSPORT=$t" MARROW_IB_TIMEOUT=16 ${reduced[@]+"${reduced[@]}"})
     case " ${vars[*]}" in *" SHMEM_SYMMETRIC_SIZE="*) ;; *) vars+=(SHMEM_SYMMETRIC_SIZE=64M) ;; esac
     exported=("${vars[@]}" "TAP_TIMEOUT=$((seconds * scale - 2))")
-    if ! launch_nodes "$n" "$loss" "$l"; then
+    if ! launch_nodes "$pes" "$n" "$loss" "$l"; then
         result SKIP "$1: $why"
     elif [ ${#dies[@]} = 0 ]; then
         go "$seconds" "$1${args[*]:+ ${args[*]}}: " "" "${vars[@]}" -- ${args[@]+"${args[@]}"}
@@ -246,6 +253,7 @@ run_nodes() {
         for word in "${dies[@]}"; do
             t=${word%%|*} word=${word#*|}
             t=${t//[[:space:]]/}
+            case ${which:-,$t,} in *,"$t",*) ;; *) continue ;; esac
             go "$seconds" "$1 $t: " "${word#"${word%%[![:space:]]*}"}" "${vars[@]}" -- "$t"
         done
     fi
@@ -272,7 +280,10 @@ tests/mp/* | tests/device/*)
     mapfile -t nodes < <(directive nodes)
     case ${nodes[0]:-} in
     no*) result SKIP "${nodes[0]#no }" ;;
-    *some=no*) [ "$nodes_wanted" != some ] || nodes_wanted=none ;;&
+    *some=*)
+        way=${nodes[0]##*some=}
+        [ "$nodes_wanted" != some ] || nodes_wanted=${way%% *}
+        ;;&
     *) while read -r way; do run_nodes "$way" "${nodes[0]:-${rows[0]}}"; done < <(ways) ;;
     esac
     ;;

@@ -43,7 +43,7 @@
  * dies: bad_signal_op | shmem_long_put_signal\] sig_op 9 is neither
  * dies: bad_thread_level | shmem_init_thread\] thread level 17
  * run: n=1,2 timeout=30
- * nodes: some=no timeout=30
+ * nodes: some=one timeout=30 dies=pe_high,private_address,past_heap,after_finalize,dead_ctx,atomic_odd
  */
 #include "tap.h"
 

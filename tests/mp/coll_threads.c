@@ -4,15 +4,15 @@
  * teams, active sets with a pSync each.
  *
  * run: n=1,2,3 launch=oshrun timeout=120
- * nodes: some=no timeout=120
+ * nodes: some=one timeout=300
  */
 #include "coll.h"
 
 #include <pthread.h>
 
 #define THREADS 3
-#define ROUNDS 60
 
+static int rounds;
 static long in[THREADS][4], out[THREADS][4], psync[THREADS][SHMEM_SYNC_SIZE], work[THREADS][4];
 static shmem_team_t teams[THREADS];
 
@@ -21,7 +21,7 @@ static void *thread(void *arg)
     int k = (int)(long)arg;
     shmem_team_t child;
 
-    for (int r = 0; r < ROUNDS; r++) {
+    for (int r = 0; r < rounds; r++) {
         long sum = 0;
 
         for (int i = 0; i < tap_n; i++)
@@ -50,6 +50,7 @@ int main(void)
 
     tap_check_eq(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
     tap_attach();
+    rounds = tap_short() ? 15 : 60;
     for (int i = 0; i < THREADS; i++)
         tap_check_eq(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, tap_n, NULL, 0, &teams[i]), 0);
     for (long i = 0; i < THREADS; i++)

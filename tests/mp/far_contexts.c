@@ -4,7 +4,7 @@
  * later: all of it arrives, in order, whoever waits.
  *
  * run: n=1,2,3 launch=oshrun timeout=120
- * nodes: some=no timeout=120
+ * nodes: some=one timeout=300
  */
 #include "tap.h"
 

@@ -5,16 +5,16 @@
  *
  * run: n=1,2,3 launch=oshrun timeout=120
  * run: n=2,3 launch=oshrun timeout=120 env=MARROW_CHECK=1
- * nodes: some=no timeout=120
+ * nodes: some=one timeout=300
  */
 #include "tap.h"
 
 #include <pthread.h>
 
 #define THREADS 3
-#define ROUNDS 100
 #define WORDS 40
 
+static long rounds;
 static long box[THREADS][WORDS], counter, flags[THREADS][2];
 static uint64_t arrived[THREADS], taken[THREADS];
 static long *heap_box[THREADS];
@@ -71,7 +71,7 @@ static void *thread(void *arg)
 {
     int k = (int)(long)arg, next = (tap_me + 1) % tap_n, previous = (tap_me + tap_n - 1) % tap_n;
 
-    for (long round = 1; round <= ROUNDS; round++) {
+    for (long round = 1; round <= rounds; round++) {
         void *block = NULL;
 
         if (k == 0) {
@@ -94,6 +94,7 @@ int main(void)
 
     tap_check_eq(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided), 0);
     tap_attach();
+    rounds = tap_short() ? 30 : 100;
     for (int i = 0; i < THREADS; i++)
         heap_box[i] = shmem_calloc(WORDS, sizeof(long));
     for (long i = 0; i < THREADS; i++)
@@ -101,7 +102,7 @@ int main(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(t[i], NULL);
     shmem_barrier_all();
-    tap_check_eq(shmem_long_atomic_fetch(&counter, 0), (long)ROUNDS * THREADS * tap_n);
+    tap_check_eq(shmem_long_atomic_fetch(&counter, 0), rounds * THREADS * tap_n);
     tap_point("%d threads: contexts, signals, atomics, waits, and an allocating one", THREADS);
     for (int i = 0; i < THREADS; i++)
         shmem_free(heap_box[i]);
