@@ -84,7 +84,7 @@ step() {
         return
     fi
     [ $((limit - SECONDS)) -ge "$seconds" ] || seconds=$((limit - SECONDS))
-    timeout -k 5 "$seconds" "$@" >"$log" 2>&1 </dev/null
+    if [ "$(type -t "$1")" = function ]; then "$@" >"$log" 2>&1 </dev/null; else timeout -k 5 "$seconds" "$@" >"$log" 2>&1 </dev/null; fi
     status=$?
     # A program that ended well but printed a failed point, or nothing at all, did not pass.
     if [ $status = 0 ] && { grep -q '^not ok' "$log" || [ ! -s "$log" ]; }; then status=1; fi
@@ -113,6 +113,13 @@ done
 [ -z "$nccl" ] || compile nccl "$source/tests/gpu/nccl.cu" -I"$nccl/include" -L"$nccl/lib" -l:libnccl.so.2 -Xlinker "-rpath=$nccl/lib" &
 compile graph "$source/tests/gpu/graph.cu" &
 compile module "$source/tests/gpu/module.cu" -lnvrtc -lcuda &
+# As two nodes: over the virtual NIC, kernels with the NIC's path compiled in.
+nic=$build/tests/softhca/softhca-run
+far=(rma sync words far far_bad)
+for name in "${far[@]}"; do
+    case "far" in *"$only"*) compile "far-$name" "$source/tests/device/$name.c" -DSHMEMX_DEVICE_NIC & ;; esac
+done
+make -C "$build" -j4 tests/softhca/softhca-run tests/softhca/libsofthca.la >"$out/compile-softhca.log" 2>&1 &
 make -C "$build" -k -j"$(getconf _NPROCESSORS_ONLN)" cuda-examples >"$out/compile-examples.log" 2>&1
 result $? "compile the examples" "$out/compile-examples.log" $SECONDS
 wait
@@ -141,6 +148,25 @@ all_with() {
     [ ! -x "$bin/nccl" ] || step 60 "NCCL in the same process, $n PEs $where" "$oshrun" -n "$n" "$bin/nccl"
 }
 
+# far_with WHERE [NAME=VALUE]...: two PEs as two nodes, whose kernels post to the virtual NIC.
+far_with() {
+    local where=$1 name
+    shift
+    for name in rma sync words far; do
+        [ ! -x "$bin/far-$name" ] || step 30 "far $name, $where" env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=16 MARROW_LOG=debug \
+            SHMEM_SYMMETRIC_SIZE=64M "$@" "$nic" "$oshrun" --nodes 2 -n 2 "$bin/far-$name"
+    done
+}
+
+# far_fails KIND: the job ends by itself and says which work request has failed.
+far_fails() {
+    timeout -k 5 20 env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3 SHMEM_SYMMETRIC_SIZE=64M "$nic" "$oshrun" \
+        --nodes 2 -n 2 "$bin/far-far_bad" "$1" >"$out/far_bad-$1.out" 2>&1
+    local status=$?
+    cat "$out/far_bad-$1.out"
+    [ $status != 0 ] && [ $status != 124 ] && grep -Eq "in a kernel: .* to PE 1 failed on .*syndrome 0x" "$out/far_bad-$1.out"
+}
+
 if [ "$gpus" -ge 2 ] && [ $quick = no ]; then
     all_with 2 "on 2 GPUs"
     [ "$gpus" -lt 4 ] || all_with 4 "on 4 GPUs"
@@ -148,6 +174,10 @@ fi
 export CUDA_VISIBLE_DEVICES=0
 [ $quick = yes ] || step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
 if mps_start "$out/mps"; then
+    far_with "queues in GPU memory"
+    far_with "queues in host memory" MARROW_IBGDA_MEMORY=host
+    [ ! -x "$bin/far-far_bad" ] || step 30 "far wrong key" far_fails key
+    [ ! -x "$bin/far-far_bad" ] || step 30 "far wrong key, a wait" far_fails wait
     all_with 2 "on one GPU under MPS"
     [ $quick = yes ] || all_with 4 "on one GPU under MPS"
     mps_stop
