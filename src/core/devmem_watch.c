@@ -53,10 +53,12 @@ static const char *comparison(int cmp)
 /* What a kernel waits for, in words. */
 static void describe(const struct shmemi_dev_report *r, char *buf, size_t len)
 {
-    char who[48] = "";
+    char who[80] = "";
 
     if (r->pe >= 0)
         snprintf(who, sizeof who, "PE %d: ", r->pe);
+    else if (r->pe <= SHMEMI_DEV_SPEAKER(0))
+        snprintf(who, sizeof who, "PE %d or one for which it speaks: ", SHMEMI_DEV_SPEAKER(r->pe));
     snprintf(buf, len, "%sthe word at %#llx to be %s %lld; it is %lld", who, (unsigned long long)r->addr, comparison(r->cmp),
              (long long)r->want, (long long)r->value);
 }

@@ -4,6 +4,7 @@
 
 #include "env.h"
 #include "net.h"
+#include "shape.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,28 +27,12 @@ static bool all_here(const struct shmemi_team *t)
     return true;
 }
 
-/* Nodes in a tree of this radix and depth. */
-static long long capacity(int radix, int depth)
-{
-    long long nodes = 1, level = 1;
-
-    for (int i = 0; i < depth; i++)
-        nodes += level *= radix;
-    return nodes;
-}
-
 /* The smallest radix that needs no more levels than the largest one. */
 static int choose_radix(int n_nodes)
 {
-    int depth = 0, radix = 1;
-
     if (shmemi_env.barrier_radix > 0)
         return shmemi_env.barrier_radix < SHMEMI_SPAN_RADIX_MAX ? (int)shmemi_env.barrier_radix : SHMEMI_SPAN_RADIX_MAX;
-    while (capacity(NODE_RADIX, depth) < n_nodes)
-        depth++;
-    while (capacity(radix, depth) < n_nodes)
-        radix++;
-    return radix;
+    return (int)shmemi_shape_radix(n_nodes, shmemi_shape_depth(n_nodes, NODE_RADIX));
 }
 
 /* Numbers the nodes that have members and lists this node's.  `seen`: by node of the job, all -1. */

@@ -22,11 +22,18 @@ struct shmemi_dev_peer {
     uint64_t dheap; /* its device heap */
 };
 
+/* How the members of a team on several nodes meet (synctree.h); the library chooses, the same for all of them. */
+enum shmemi_dev_far_shape {
+    SHMEMI_FAR_FLAT = 1, /* each writes to each */
+    SHMEMI_FAR_MESH,     /* the first members of the nodes do, for those of their node */
+    SHMEMI_FAR_TREE,     /* these form a tree */
+};
+
 /* A team of which this PE is a member, by slot; generation 0: none. */
 struct shmemi_dev_team {
     uint32_t generation; /* handle = generation << 16 | slot + 1; of the predefined ones 0, with n_pes > 0 */
     int32_t my_pe, n_pes, start, stride;
-    uint32_t pad;
+    uint32_t far; /* 0: no member is on another node; else how they meet (enum shmemi_dev_far_shape) */
     uint64_t sync; /* offset in the device heap of the team's sync block, the same in every member */
 };
 
@@ -120,9 +127,12 @@ struct shmemi_dev_report {
     uint32_t waiting;     /* the record below is valid: a wait has taken longer than hang_ns */
     uint32_t call;        /* enum shmemi_dev_call */
     uint64_t addr, value, want; /* the word, what it is, what it is compared with */
-    int32_t pe, cmp;      /* world PE that has not come, or -1: a wait for data; SHMEM_CMP_* */
+    int32_t pe, cmp;      /* world PE that has not come, -1: a wait for data, or SHMEMI_DEV_SPEAKER(); SHMEM_CMP_* */
     uint64_t since_ns;    /* the GPU's clock when the wait began */
 };
+
+/* In place of a PE that has not come: world PE `pe`, or one for which it speaks.  Its own inverse. */
+#define SHMEMI_DEV_SPEAKER(pe) (-2 - (pe))
 
 struct shmemi_dev_state {
     uint32_t abi, bytes; /* SHMEMI_DEV_ABI, sizeof: the library refuses a program built with another */
