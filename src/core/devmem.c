@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "ctx.h"
+#include "dev_map.h"
 #include "env.h"
 #include "heap.h"
 #include "net_dheap.h"
@@ -244,6 +245,26 @@ static int back_slot(int slot)
     return rc;
 }
 
+/* Writes the map of a team that spans nodes, and notes in the entry how its members meet. */
+static int write_map(const struct shmemi_team *t, struct shmemi_dev_team *entry)
+{
+    uint32_t n = (uint32_t)t->n_pes;
+    void *map;
+    int rc;
+
+    if (shmemi.n_nodes <= 1)
+        return 0;
+    map = malloc(shmemi_sync_map_bytes(n));
+    rc = map ? shmemi_dev_map_fill(t, map) : -ENOMEM;
+    if (rc > 0) {
+        entry->far = (uint32_t)rc;
+        rc = shmemi_gpu_copy((void *)(shmemi.dheap_base + entry->sync + shmemi_sync_map_off(n)), map, shmemi_sync_map_bytes(n),
+                             true);
+    }
+    free(map);
+    return rc;
+}
+
 /* Local index of the PE, which is of this node. */
 static int local_of(int pe)
 {
@@ -284,6 +305,8 @@ void shmemi_devmem_team_up(struct shmemi_team *t, const char *call)
     shmemi_team_sync(t, call); /* every member's memory is there, and zero */
     rc = import_slot(t);
     if (!rc)
+        rc = write_map(t, &entry);
+    if (!rc)
         rc = write_team(t->slot, &entry);
     if (rc)
         shmemi_fatal(call, "the new team of %d PEs cannot be made known to kernels", t->n_pes);
@@ -320,6 +343,8 @@ static int teams_write(void)
             continue;
         entry = shmemi_devmem_team_entry(t);
         rc = import_slot(t);
+        if (!rc)
+            rc = write_map(t, &entry);
         if (!rc)
             rc = write_team(slot, &entry);
     }

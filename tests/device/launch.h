@@ -212,6 +212,9 @@ static void dev_add_team(shmem_team_t team)
     size = (size_t)shmemi_sync_bytes((uint32_t)t->n_pes);
     t->sync = dev_used;
     memset((char *)(uintptr_t)shmemi_dev_state.dheap_base + dev_used, 0, size);
+    t->far = shmemx_device_team(team, (char *)(uintptr_t)shmemi_dev_state.dheap_base + dev_used);
+    if (t->far && getenv("TAP_FAR_SHAPE")) /* a shape that the library would choose for far more PEs */
+        t->far = (uint32_t)atoi(getenv("TAP_FAR_SHAPE"));
     dev_used += (size + 255) / 256 * 256;
     for (int i = 0; i < SHMEMI_DEV_NEAR_TEAMS; i++)
         shmemi_dev_state.near_teams[i] = dev_teams[i];

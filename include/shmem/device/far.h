@@ -73,10 +73,9 @@ SHMEMI_DEV void shmemi_far_at(struct shmemi_far *f, const void *addr, int world)
     f->raddr = base + off;
 }
 
-SHMEMI_DEV struct shmemi_far shmemi_far_of(enum shmemi_scope scope, shmem_ctx_t ctx, const void *addr, int world,
-                                           uint32_t call)
+SHMEMI_DEV struct shmemi_far shmemi_far_of_row(enum shmemi_scope scope, uint32_t row, const void *addr, int world,
+                                               uint32_t call)
 {
-    uint32_t row = shmemi_far_row(ctx);
     struct shmemi_far f;
 
     f.sq = shmemi_far_queue(row, world);
@@ -85,6 +84,12 @@ SHMEMI_DEV struct shmemi_far shmemi_far_of(enum shmemi_scope scope, shmem_ctx_t 
     f.alone = scope != SHMEMI_THREAD;
     shmemi_far_at(&f, addr, world);
     return f;
+}
+
+SHMEMI_DEV struct shmemi_far shmemi_far_of(enum shmemi_scope scope, shmem_ctx_t ctx, const void *addr, int world,
+                                           uint32_t call)
+{
+    return shmemi_far_of_row(scope, shmemi_far_row(ctx), addr, world, call);
 }
 
 /* ---- completion ---- */

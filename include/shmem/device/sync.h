@@ -6,111 +6,14 @@
  * Thread i of the group serves member i; beyond a warp, threads of the first warp serve several.  A barrier
  * puts one fence before the stores and reads the slots with acquire; a sync does neither and so orders nothing.
  * Slots of members that only the NIC reaches are written by it, inline; before a barrier stores or writes any slot, what was
- * posted on the default context is complete.
+ * posted on the default context is complete.  A team of several nodes may meet in steps instead (synctree.h).
  */
 #ifndef SHMEM_DEVICE_SYNC_H
 #define SHMEM_DEVICE_SYNC_H
 
-#include "far.h"
-#include "syncblk.h"
-
-enum shmemi_sync_kind { SHMEMI_SYNC_RELAXED, SHMEMI_SYNC_FENCED };
+#include "synctree.h"
 
 #ifdef SHMEMI_DEVICE_CODE
-
-/* Own sync block, and that of member `pe`. */
-SHMEMI_DEV char *shmemi_sync_own(const struct shmemi_dev_team *t)
-{
-    char *own = (char *)(uintptr_t)(shmemi_dev_state.dheap_base + t->sync);
-
-    SHMEMI_ASSUME_GLOBAL(own);
-    return own;
-}
-
-SHMEMI_DEV char *shmemi_sync_of(const struct shmemi_dev_team *t, int pe, uint32_t call)
-{
-    int world = shmemi_dev_team_world(t, pe);
-    uint64_t base = shmemi_dev_base(world, 1);
-
-    if (!base)
-        shmemi_dev_fail(SHMEMI_DEV_UNREACHABLE, call, t->sync, 0, (uint64_t)world);
-    SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)(base + t->sync));
-    return (char *)(uintptr_t)(base + t->sync);
-}
-
-SHMEMI_DEV struct shmemi_sync_chan *shmemi_sync_chan_of(const struct shmemi_dev_team *t, uint32_t chan)
-{
-    return (struct shmemi_sync_chan *)(void *)shmemi_sync_own(t) + chan;
-}
-
-/* Where member `from` stores its epochs in `block`. */
-SHMEMI_DEV uint64_t *shmemi_sync_flag(char *block, uint32_t n, uint32_t chan, uint32_t from)
-{
-    uint64_t off = shmemi_sync_flags_off() + ((uint64_t)chan * n + from) * shmemi_sync_stride(n);
-
-    return (uint64_t *)(void *)(block + off);
-}
-
-SHMEMI_DEV uint64_t *shmemi_sync_ack(char *block, uint32_t n, uint32_t from)
-{
-    return (uint64_t *)(void *)(block + shmemi_sync_acks_off(n) + (uint64_t)from * shmemi_sync_stride(n));
-}
-
-/*
- * Waits until the slot has reached `epoch`.  Two polls are under way by turns: what has come is seen a quarter of a load's time
- * later on average, not half.
- */
-SHMEMI_DEV void shmemi_sync_await_relaxed(uint64_t *slot, uint64_t epoch, int world, uint32_t call)
-{
-    struct shmemi_spin s = SHMEMI_SPIN_INIT;
-    uint64_t a = SHMEMI_LD_RLX(slot), b;
-
-    shmemi_poll_gap();
-    for (;;) {
-        b = SHMEMI_LD_RLX(slot);
-        if (a >= epoch)
-            break;
-        a = SHMEMI_LD_RLX(slot);
-        if (b >= epoch)
-            break;
-        shmemi_spin_step(&s, call, world, slot, b, SHMEM_CMP_GE, epoch);
-    }
-    shmemi_spin_done(&s);
-}
-
-/* The same, but with acquire, which ends one poll before the next. */
-SHMEMI_DEV void shmemi_sync_await_acquire(uint64_t *slot, uint64_t epoch, int world, uint32_t call)
-{
-    struct shmemi_spin s = SHMEMI_SPIN_INIT;
-    uint64_t seen;
-
-    /* Pairs with the fence before the store in shmemi_sync_meet. */
-    while ((seen = SHMEMI_LD_ACQ(slot)) < epoch)
-        shmemi_spin_step(&s, call, world, slot, seen, SHMEM_CMP_GE, epoch);
-    shmemi_spin_done(&s);
-}
-
-/* One poll at a time: with a warp's lanes two under way cost more than they save (H200, p50: 1260 ns, with two 1840). */
-SHMEMI_DEV void shmemi_sync_await_plain(uint64_t *slot, uint64_t epoch, int world, uint32_t call)
-{
-    struct shmemi_spin s = SHMEMI_SPIN_INIT;
-    uint64_t seen;
-
-    while ((seen = SHMEMI_LD_RLX(slot)) < epoch)
-        shmemi_spin_step(&s, call, world, slot, seen, SHMEM_CMP_GE, epoch);
-    shmemi_spin_done(&s);
-}
-
-SHMEMI_DEV void shmemi_sync_await(enum shmemi_scope scope, uint64_t *slot, uint64_t epoch, enum shmemi_sync_kind kind,
-                                  int world, uint32_t call)
-{
-    if (kind == SHMEMI_SYNC_FENCED)
-        shmemi_sync_await_acquire(slot, epoch, world, call);
-    else if (scope == SHMEMI_THREAD)
-        shmemi_sync_await_relaxed(slot, epoch, world, call);
-    else
-        shmemi_sync_await_plain(slot, epoch, world, call);
-}
 
 #define SHMEMI_SYNC_AHEAD 4
 
@@ -119,7 +22,7 @@ SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_
 {
     uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
 
-    if (i >= n || i == me || (shmemi_dev_nic() && !shmemi_dev_base(shmemi_dev_team_world(t, (int)i), 1)))
+    if (i >= n || i == me || shmemi_sync_is_far(t, i))
         return NULL;
     return shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me);
 }
@@ -132,12 +35,11 @@ SHMEMI_DEV_LARGE void shmemi_sync_far(const struct shmemi_dev_team *t, uint32_t 
 
     SHMEMI_ROLLED
     for (uint32_t i = rank; i < (uint32_t)t->n_pes; i += size) {
-        int world = shmemi_dev_team_world(t, (int)i);
         struct shmemi_far f;
 
-        if (i == (uint32_t)t->my_pe || shmemi_dev_base(world, 1))
+        if (i == (uint32_t)t->my_pe || !shmemi_sync_is_far(t, i))
             continue;
-        f = shmemi_far_of(SHMEMI_THREAD, SHMEM_CTX_DEFAULT, own, world, call);
+        f = shmemi_sync_far_of(t, own, i, call);
         shmemi_far_value(&f, epoch, 8);
     }
 }
@@ -182,15 +84,19 @@ SHMEMI_DEV void shmemi_sync_meet(enum shmemi_scope scope, const struct shmemi_de
     int together = scope == SHMEMI_THREAD && kind == SHMEMI_SYNC_RELAXED && n > 2;
     uint64_t *ahead[SHMEMI_SYNC_AHEAD];
 
-    if (kind == SHMEMI_SYNC_FENCED && shmemi_dev_nic()) {
-        shmemi_far_quiet_row(0, 0, rank, size, call);
+    if (shmemi_dev_nic() && (kind == SHMEMI_SYNC_FENCED || (kind == SHMEMI_SYNC_POSTED && t->far > SHMEMI_FAR_FLAT))) {
+        shmemi_sync_quiet(rank, size, call);
         if (size > 1)
             shmemi_group_sync(SHMEMI_WARP); /* all of them, before the first slot says so */
+    }
+    if (shmemi_sync_shape(t) > SHMEMI_FAR_FLAT) {
+        shmemi_sync_steps(scope, t, chan, epoch, kind, rank, size, call);
+        return;
     }
     SHMEMI_UNROLL
     for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)
         ahead[k] = k < found ? shmemi_sync_target(t, chan, rank + k * size, call) : NULL;
-    if (kind == SHMEMI_SYNC_FENCED)
+    if (kind != SHMEMI_SYNC_RELAXED)
         SHMEMI_FENCE_ACQREL(); /* one instruction of the warp; cumulative: covers what the whole group wrote */
     SHMEMI_UNROLL
     for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)

@@ -3,14 +3,16 @@
  * syncblk.h - the sync block of a team: where its members' flags and small messages lie in the device heap.
  *
  * Every member has one, at the same offset (shmemi_dev_team.sync), of shmemi_sync_bytes(n_pes) bytes, all zero before the
- * team is used.  The library allocates it; only device code writes it.
+ * team is used.  The library allocates it and fills the map; the rest only device code writes.
  *
  *     channels   the owner's counters; nobody else reads them
  *     flags      by channel and member: the epoch at which that member arrived
  *     acks       by member: the last broadcast that it has completed
  *     counts     scratch of the owner: elements a member gives to collect
  *     messages   by parity of the epoch and member: lines of 8 data bytes and their flags
- *     scratch    by parity of the epoch: what the others reduce when source and dest are one array
+ *     scratch    by parity of the epoch: what the others reduce when source and dest are one array; of teams on several
+ *                nodes, both together: what a reduction has fetched
+ *     map        which members are on which node, of teams on several nodes (struct shmemi_sync_map)
  *
  * Epochs only grow, so nothing is reset, and a kernel finds them where the one before left them.
  */
@@ -71,9 +73,29 @@ SHMEMI_FN uint64_t shmemi_sync_scratch_off(uint32_t n)
     return shmemi_sync_lines_off(n) + (uint64_t)2 * n * 2 * shmemi_sync_message(n);
 }
 
-SHMEMI_FN uint64_t shmemi_sync_bytes(uint32_t n)
+/*
+ * The nodes of a team, numbered from 0 on by their first member.  Behind it 3 * n + 1 words: by member its node; by node
+ * where its members begin in the list that follows, and one more word; the members, node by node, ascending.
+ */
+struct shmemi_sync_map {
+    uint32_t n_nodes, my_node;
+    uint32_t radix; /* children of a node in the tree; a mesh is a tree of one level for what flows from one to all */
+    uint32_t pad[13];
+};
+
+SHMEMI_FN uint64_t shmemi_sync_map_off(uint32_t n)
 {
     return shmemi_sync_scratch_off(n) + 2 * SHMEMI_SYNC_SCRATCH;
+}
+
+SHMEMI_FN uint64_t shmemi_sync_map_bytes(uint32_t n)
+{
+    return sizeof(struct shmemi_sync_map) + ((uint64_t)3 * n + 1) * 4;
+}
+
+SHMEMI_FN uint64_t shmemi_sync_bytes(uint32_t n)
+{
+    return shmemi_sync_map_off(n) + ((shmemi_sync_map_bytes(n) + 127) & ~(uint64_t)127);
 }
 
 #endif
