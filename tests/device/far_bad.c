@@ -7,8 +7,11 @@
  *     far_bad key     waits for a put under a wrong key
  *     far_bad wait    posts such a put and waits for a flag that nobody sets
  *     far_bad queue   puts until a queue fails (the virtual NIC is asked for that)
+ *     far_bad late    all but the last PE meet in a barrier: it must be the one that is named
  */
 #include "launch.h"
+
+#include <unistd.h>
 
 struct args {
     uint64_t *word;
@@ -47,12 +50,33 @@ static void spoil_key(int pe)
     dev_write(state.nic.peers + pe, &far, sizeof far);
 }
 
+KERNEL(meet, struct args)
+{
+    (void)a;
+    shmemx_barrier_all_block();
+}
+
+/* The last PE does not come, for longer than MARROW_TIMEOUT. */
+static int late(void)
+{
+    struct args a = { 0, 0 };
+
+    if (tap_me == tap_n - 1)
+        sleep(100);
+    else
+        LAUNCH(meet, struct args, a, 1, 33);
+    printf("the program has ended\n");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "";
     struct args a;
 
     dev_init();
+    if (!strcmp(kind, "late"))
+        return late();
     a.word = (uint64_t *)dev_malloc(64 * 8);
     a.to = (tap_me + 1) % tap_n;
     if (tap_me == 0) {

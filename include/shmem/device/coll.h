@@ -1,184 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll.h - the collectives of kernels, over load and store, on any team.
+ * coll.h - the collectives of kernels, on any team: by load and store where they lead, else by the NIC (coll_far.h).
  *
- * Messages of up to shmemi_sync_message() bytes go by lines: 8 data bytes and their flags in one store, so that the data is its own
- * signal and no fence is needed.  Lines of consecutive operations use two buffers in turn; a member that may be two
- * operations ahead waits until the others have finished with a buffer (struct shmemi_sync_chan.safe, acks).  Longer ones are
- * stored into the others' dest, or read from their source by reductions, with one fence and one exchange of flags.
+ * Short messages go by lines (coll_op.h).  Longer ones are stored or put into the others' dest, or read from their source by
+ * reductions, with one fence and one exchange of flags.
  * All threads of the group take part; members are served in parallel.
  */
 #ifndef SHMEM_DEVICE_COLL_H
 #define SHMEM_DEVICE_COLL_H
 
+#include "coll_far.h"
+#include "coll_op.h"
 #include "copy.h"
 #include "reduce.h"
 #include "rma.h"
-#include "sync.h"
 
 #ifdef SHMEMI_DEVICE_CODE
-
-/* One collective, as a thread sees it. */
-struct shmemi_op {
-    struct shmemi_dev_team t;
-    uint64_t epoch, safe;
-    enum shmemi_scope scope;
-    uint32_t n, me, rank, size, call;
-};
-
-/* Everybody has completed the operation before the last: its buffers are free again. */
-SHMEMI_DEV void shmemi_op_wait_safe(struct shmemi_op *o)
-{
-    if (o->safe + 2 >= o->epoch)
-        return;
-    /* Only behind a broadcast, which tells its receivers nothing about each other. */
-    SHMEMI_ROLLED
-    for (uint32_t i = o->rank; i < o->n; i += o->size)
-        if (i != o->me)
-            shmemi_sync_await(o->scope, shmemi_sync_ack(shmemi_sync_own(&o->t), o->n, i), o->epoch - 2,
-                              SHMEMI_SYNC_RELAXED, shmemi_dev_team_world(&o->t, (int)i), o->call);
-    shmemi_group_sync(o->scope);
-    o->safe = o->epoch - 2;
-}
-
-SHMEMI_DEV_LARGE struct shmemi_op shmemi_op_begin(enum shmemi_scope scope, shmem_team_t team, uint32_t call)
-{
-    struct shmemi_op o;
-    struct shmemi_sync_chan *c;
-
-    o.t = shmemi_dev_team_get(team, call);
-    o.n = (uint32_t)o.t.n_pes;
-    o.me = (uint32_t)o.t.my_pe;
-    o.scope = scope;
-    o.rank = shmemi_rank(scope);
-    o.size = shmemi_size(scope);
-    o.call = call;
-    c = shmemi_sync_chan_of(&o.t, 0);
-    shmemi_group_sync(scope); /* the counters of the call before, and what the group wrote to source */
-    o.epoch = c->epoch + 1;
-    o.safe = c->safe;
-    shmemi_op_wait_safe(&o);
-    return o;
-}
-
-SHMEMI_DEV_LARGE void shmemi_op_end(struct shmemi_op *o)
-{
-    struct shmemi_sync_chan *c = shmemi_sync_chan_of(&o->t, 0);
-
-    shmemi_group_sync(o->scope); /* all have read the counters, and written their part of dest */
-    if (o->rank == 0) {
-        c->epoch = o->epoch;
-        c->safe = o->safe;
-    }
-}
-
-/* All members have begun this epoch: so they have completed the one before. */
-SHMEMI_DEV void shmemi_op_met(struct shmemi_op *o)
-{
-    o->safe = o->epoch - 1;
-}
-
-SHMEMI_DEV_LARGE void shmemi_op_meet(struct shmemi_op *o, enum shmemi_sync_kind kind)
-{
-    uint32_t servers = shmemi_sync_servers(o->scope);
-
-    shmemi_group_sync(o->scope);
-    if (o->rank < servers)
-        shmemi_sync_meet(o->scope, &o->t, 0, o->epoch, kind, o->rank, servers, o->call);
-    shmemi_group_sync(o->scope);
-    shmemi_op_met(o);
-}
-
-SHMEMI_DEV int shmemi_op_world(const struct shmemi_op *o, uint32_t member)
-{
-    return shmemi_dev_team_world(&o->t, (int)member);
-}
-
-/* ---- lines ---- */
-
-SHMEMI_DEV uint32_t shmemi_lines(uint64_t len)
-{
-    return (uint32_t)((len + 7) / 8);
-}
-
-/* Odd, so never that of memory still zero. */
-SHMEMI_DEV uint64_t shmemi_line_flag(const struct shmemi_op *o)
-{
-    return (uint64_t)(uint32_t)(2 * o->epoch + 1) << 32;
-}
-
-/* The lines of member `from` in `block`. */
-SHMEMI_DEV struct shmemi_sync_line *shmemi_lines_of(const struct shmemi_op *o, char *block, uint32_t from)
-{
-    uint64_t off = ((o->epoch & 1) * o->n + from) * 2 * shmemi_sync_message(o->n);
-
-    return (struct shmemi_sync_line *)(void *)(block + shmemi_sync_lines_off(o->n) + off);
-}
-
-SHMEMI_DEV void shmemi_line_put(struct shmemi_sync_line *l, uint64_t data, uint64_t flag)
-{
-    shmemi_st_pair(l->half, (uint32_t)data | flag, data >> 32 | flag);
-}
-
-SHMEMI_DEV int shmemi_line_try(struct shmemi_sync_line *l, uint64_t flag, uint64_t *data_out)
-{
-    uint64_t a, b;
-
-    shmemi_ld_pair(l->half, &a, &b);
-    *data_out = (uint32_t)a | b << 32;
-    return ((a ^ flag) >> 32 | (b ^ flag) >> 32) == 0;
-}
-
-SHMEMI_DEV uint64_t shmemi_line_get(const struct shmemi_op *o, struct shmemi_sync_line *l, uint32_t from)
-{
-    struct shmemi_spin s = SHMEMI_SPIN_INIT;
-    uint64_t data;
-
-    while (!shmemi_line_try(l, shmemi_line_flag(o), &data))
-        shmemi_spin_step(&s, o->call, shmemi_op_world(o, from), l, l->half[0] >> 32, SHMEM_CMP_EQ,
-                         shmemi_line_flag(o) >> 32);
-    shmemi_spin_done(&s);
-    return data;
-}
-
-SHMEMI_DEV uint32_t shmemi_line_bytes(uint64_t len, uint32_t line)
-{
-    uint64_t left = len - (uint64_t)line * 8;
-
-    return left < 8 ? (uint32_t)left : 8;
-}
-
-/* To every other member: `len` bytes from source + member * step. */
-SHMEMI_DEV_LARGE void shmemi_lines_send(const struct shmemi_op *o, const char *source, uint64_t step, uint64_t len)
-{
-    uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
-
-    SHMEMI_ROLLED
-    for (uint32_t k = o->rank; k < total; k += o->size) {
-        uint32_t p = k / lines, line = k - p * lines, to = o->me + 1 + p;
-
-        to = to < o->n ? to : to - o->n;
-        shmemi_line_put(shmemi_lines_of(o, shmemi_sync_of(&o->t, (int)to, o->call), o->me) + line,
-                        shmemi_word_in(source + to * step + (uint64_t)line * 8, shmemi_line_bytes(len, line)),
-                        shmemi_line_flag(o));
-    }
-}
-
-/* From every other member: `len` bytes to dest + member * step. */
-SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint64_t step, uint64_t len)
-{
-    uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
-
-    SHMEMI_ROLLED
-    for (uint32_t k = o->rank; k < total; k += o->size) {
-        uint32_t p = k / lines, line = k - p * lines, from = o->me + 1 + p;
-
-        from = from < o->n ? from : from - o->n;
-        shmemi_word_out(dest + from * step + (uint64_t)line * 8,
-                        shmemi_line_get(o, shmemi_lines_of(o, shmemi_sync_own(&o->t), from) + line, from),
-                        shmemi_line_bytes(len, line));
-    }
-}
 
 /* Meets the others, with a fence, and copies the own block: by the threads that do not serve members, if there are any. */
 SHMEMI_DEV_LARGE void shmemi_exchange_meet(struct shmemi_op *o, char *own_dest, const char *own_source, uint64_t len)
@@ -187,7 +24,7 @@ SHMEMI_DEV_LARGE void shmemi_exchange_meet(struct shmemi_op *o, char *own_dest, 
 
     shmemi_group_sync(o->scope);
     if (o->rank < servers)
-        shmemi_sync_meet(o->scope, &o->t, 0, o->epoch, SHMEMI_SYNC_FENCED, o->rank, servers, o->call);
+        shmemi_sync_meet(o->scope, &o->t, 0, o->epoch, SHMEMI_SYNC_POSTED, o->rank, servers, o->call);
     if (!spare || o->rank >= servers)
         shmemi_copy(own_dest, own_source, len, spare ? o->rank - servers : o->rank, spare ? spare : o->size);
     shmemi_group_sync(o->scope);
@@ -213,10 +50,15 @@ SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *sou
         for (uint32_t p = 1; p < o->n; p++) {
             uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
 
-            shmemi_copy(shmemi_dev_remote(dest + o->me * len, len, shmemi_op_world(o, to), o->call),
-                        source + to * send_step, len, o->rank, o->size);
+            if (!shmemi_sync_is_far(&o->t, to))
+                shmemi_copy(shmemi_dev_remote(dest + o->me * len, len, shmemi_op_world(o, to), o->call),
+                            source + to * send_step, len, o->rank, o->size);
         }
+        if (shmemi_sync_shape(&o->t))
+            shmemi_puts_far(o, dest + o->me * len, source, send_step, len);
         shmemi_exchange_meet(o, own_dest, own_source, len);
+        if (shmemi_sync_shape(&o->t))
+            shmemi_puts_done(o);
     }
 }
 
@@ -253,13 +95,17 @@ SHMEMI_DEV_LARGE int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t 
     SHMEMI_ROLLED
     for (uint32_t p = 0; nelems && p < o.n; p++) {
         uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
-        char *at = shmemi_dev_remote((char *)dest + o.me * nelems * to_step, (nelems - 1) * to_step + elem,
-                                     shmemi_op_world(&o, to), SHMEMI_CALL_ALLTOALLS);
+        char *dest_there = (char *)dest + o.me * nelems * to_step;
+        const char *block = (const char *)source + to * nelems * from_step;
 
-        shmemi_copy_blocks(at, to_step, (const char *)source + to * nelems * from_step, from_step, nelems, elem, elem, o.rank,
-                           o.size);
+        if (shmemi_sync_is_far(&o.t, to))
+            shmemi_strided_far(&o, to, dest_there, to_step, block, from_step, nelems, elem);
+        else
+            shmemi_copy_blocks(shmemi_dev_remote(dest_there, (nelems - 1) * to_step + elem, shmemi_op_world(&o, to),
+                                                 SHMEMI_CALL_ALLTOALLS),
+                               to_step, block, from_step, nelems, elem, elem, o.rank, o.size);
     }
-    shmemi_op_meet(&o, SHMEMI_SYNC_FENCED);
+    shmemi_op_meet(&o, SHMEMI_SYNC_POSTED);
     shmemi_op_end(&o);
     shmemi_group_sync(scope);
     return 0;
@@ -300,10 +146,15 @@ SHMEMI_DEV_LARGE int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t te
     for (uint32_t p = 0; len && p < o.n; p++) {
         uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
 
-        shmemi_copy(shmemi_dev_remote((char *)dest + before, len, shmemi_op_world(&o, to), SHMEMI_CALL_COLLECT),
-                    (const char *)source, len, o.rank, o.size);
+        if (!shmemi_sync_is_far(&o.t, to))
+            shmemi_copy(shmemi_dev_remote((char *)dest + before, len, shmemi_op_world(&o, to), SHMEMI_CALL_COLLECT),
+                        (const char *)source, len, o.rank, o.size);
     }
-    shmemi_op_meet(&o, SHMEMI_SYNC_FENCED);
+    if (len && shmemi_sync_shape(&o.t))
+        shmemi_puts_far(&o, (char *)dest + before, (const char *)source, 0, len);
+    shmemi_op_meet(&o, SHMEMI_SYNC_POSTED);
+    if (len && shmemi_sync_shape(&o.t))
+        shmemi_puts_done(&o);
     shmemi_op_end(&o);
     shmemi_group_sync(scope);
     return 0;
@@ -356,14 +207,16 @@ SHMEMI_DEV_LARGE int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t 
         shmemi_dev_fail(SHMEMI_DEV_BAD_PE, SHMEMI_CALL_BROADCAST, (uint64_t)(int64_t)root, o.n, 0);
     if (o.me == (uint32_t)root && dest != source)
         shmemi_copy((char *)dest, (const char *)source, len, o.rank, o.size);
-    if (len <= shmemi_sync_message(o.n))
+    if (shmemi_sync_shape(&o.t))
+        shmemi_broadcast_far(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+    else if (len <= shmemi_sync_message(o.n))
         shmemi_broadcast_lines(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
     else
         shmemi_broadcast_long(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
     shmemi_op_end(&o);
     /* Behind the group's sync in op_end: this member needs nothing of the operation any more. */
     SHMEMI_ROLLED
-    for (uint32_t i = o.rank; i < o.n; i += o.size)
+    for (uint32_t i = o.rank; !shmemi_sync_shape(&o.t) && i < o.n; i += o.size)
         if (i != o.me)
             SHMEMI_ST_RLX(shmemi_sync_ack(shmemi_sync_of(&o.t, (int)i, SHMEMI_CALL_BROADCAST), o.n, o.me), o.epoch);
     shmemi_group_sync(scope);
@@ -455,7 +308,7 @@ SHMEMI_DEV void shmemi_reduce_long(struct shmemi_op *o, enum shmemi_red_kind kin
             shmemi_copy(stage, dest + done, piece, o->rank, o->size);
             from = stage;
         }
-        shmemi_op_meet(o, SHMEMI_SYNC_FENCED);
+        shmemi_op_meet(o, SHMEMI_SYNC_POSTED);
         shmemi_reduce_pull(kind, op, &o->t, dest + done, from, piece, o->rank, o->size, o->call);
         if (done + piece < len)
             o->epoch++;
@@ -476,6 +329,8 @@ SHMEMI_DEV int shmemi_dev_reduce(enum shmemi_scope scope, shmem_team_t team, enu
         shmemi_op_meet(&o, SHMEMI_SYNC_RELAXED);
     else if (len <= shmemi_sync_message(o.n))
         shmemi_reduce_lines(&o, kind, op, (char *)dest, (const char *)source, len);
+    else if (shmemi_sync_shape(&o.t))
+        shmemi_reduce_far(&o, kind, op, (char *)dest, (const char *)source, len);
     else
         shmemi_reduce_long(&o, kind, op, (char *)dest, (const char *)source, len);
     shmemi_op_end(&o);

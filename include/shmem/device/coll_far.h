@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_far.h - what collectives do in teams of several nodes, beyond lines: data put in place by the NIC with the flag
+ * behind it in the same queue, broadcasts that cross to each node once, reductions that fetch what they combine.
+ *
+ * Whatever is here is compiled into code with the NIC's path only.
+ */
+#ifndef SHMEM_DEVICE_COLL_FAR_H
+#define SHMEM_DEVICE_COLL_FAR_H
+
+#include "coll_op.h"
+#include "copy.h"
+
+#ifdef SHMEMI_DEVICE_CODE
+
+/* To every member that only the NIC reaches: source + member * step to `dest` there.  Flags follow. */
+SHMEMI_DEV_LARGE void shmemi_puts_far(const struct shmemi_op *o, char *dest, const char *source, uint64_t step, uint64_t len)
+{
+    SHMEMI_ROLLED
+    for (uint32_t p = 1 + o->rank; p < o->n; p += o->size) {
+        uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
+        struct shmemi_far f;
+
+        if (!shmemi_sync_is_far(&o->t, to))
+            continue;
+        (void)shmemi_dev_reach(dest, len, shmemi_op_world(o, to), o->call); /* is it symmetric? */
+        f = shmemi_sync_far_of(&o->t, dest, to, o->call);
+        (void)shmemi_far_put_one(&f, f.raddr, source + to * step, len, 0);
+    }
+}
+
+/* What was put in place has left the source. */
+SHMEMI_DEV_LARGE void shmemi_puts_done(const struct shmemi_op *o)
+{
+    shmemi_group_sync(o->scope);
+    shmemi_sync_quiet(o->rank, o->size, o->call);
+    shmemi_group_sync(o->scope);
+}
+
+/* One element after the other, inline; distances in bytes. */
+SHMEMI_DEV_LARGE void shmemi_strided_far(const struct shmemi_op *o, uint32_t to, char *dest, uint64_t dst, const char *source,
+                                         uint64_t sst, uint64_t n, uint32_t elem)
+{
+    struct shmemi_far f;
+
+    (void)shmemi_dev_reach(dest, (n - 1) * dst + elem, shmemi_op_world(o, to), o->call);
+    f = shmemi_sync_far_of(&o->t, dest, to, o->call);
+    SHMEMI_ROLLED
+    for (uint64_t i = o->rank; i < n; i += o->size)
+        shmemi_far_inline(&f, f.raddr + i * dst, source + i * sst, elem, 0);
+}
+
+/* ---- broadcast: root to the node heads along the tree, whose numbers count from its own node; each to its node ---- */
+
+struct shmemi_cast {
+    struct shmemi_nodes s;
+    uint32_t root, root_node, node; /* node: own, counted from the root's */
+    uint32_t head, up; /* who has it in this node first; from whom this member gets it */
+    uint32_t child, children;
+};
+
+/* Who gets it first in the node that is `node` behind the root's. */
+SHMEMI_DEV uint32_t shmemi_cast_head(const struct shmemi_cast *c, uint32_t node)
+{
+    uint32_t at = c->root_node + node;
+
+    return node ? shmemi_node_head(&c->s, at < c->s.map->n_nodes ? at : at - c->s.map->n_nodes) : c->root;
+}
+
+SHMEMI_DEV struct shmemi_cast shmemi_cast_of(const struct shmemi_op *o, uint32_t root)
+{
+    struct shmemi_cast c;
+    uint32_t own;
+
+    c.s = shmemi_nodes_of(&o->t);
+    own = c.s.map->my_node;
+    c.root = root;
+    c.root_node = c.s.node_of[root];
+    c.node = own >= c.root_node ? own - c.root_node : own + c.s.map->n_nodes - c.root_node;
+    c.head = shmemi_cast_head(&c, c.node);
+    c.up = c.head;
+    c.child = c.children = 0;
+    if (o->me == c.head) {
+        c.up = c.node ? shmemi_cast_head(&c, (c.node - 1) / c.s.map->radix) : root;
+        c.children = shmemi_node_children(c.s.map, c.node, &c.child);
+    }
+    return c;
+}
+
+/* Own node, but for this member: lines of the root, or the data itself. */
+SHMEMI_DEV_LARGE void shmemi_cast_near(const struct shmemi_op *o, const struct shmemi_cast *c, char *dest, const char *data,
+                                       uint64_t len, int by_lines)
+{
+    uint32_t node = c->s.map->my_node, here = shmemi_node_size(&c->s, node);
+
+    SHMEMI_ROLLED
+    for (uint32_t k = 0; k < here; k++) {
+        uint32_t to = c->s.members[c->s.first[node] + k];
+
+        if (to == o->me || shmemi_sync_is_far(&o->t, to))
+            continue;
+        if (!by_lines) {
+            shmemi_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), data, len, o->rank, o->size);
+            continue;
+        }
+        SHMEMI_ROLLED
+        for (uint32_t line = o->rank; line < shmemi_lines(len); line += o->size)
+            shmemi_line_put(shmemi_lines_of(o, shmemi_sync_of(&o->t, (int)to, o->call), c->root) + line,
+                            shmemi_word_in(data + (uint64_t)line * 8, shmemi_line_bytes(len, line)), shmemi_line_flag(o));
+    }
+}
+
+/* To the heads of child nodes. */
+SHMEMI_DEV_LARGE void shmemi_cast_down(const struct shmemi_op *o, const struct shmemi_cast *c, char *dest, const char *data,
+                                       uint64_t len, int by_lines)
+{
+    uint32_t posts = by_lines ? (shmemi_lines(len) + SHMEMI_LINES_POST - 1) / SHMEMI_LINES_POST : 1;
+
+    SHMEMI_ROLLED
+    for (uint32_t k = o->rank; k < c->children * posts; k += o->size) {
+        uint32_t to = shmemi_cast_head(c, c->child + k / posts);
+        struct shmemi_far f;
+
+        if (by_lines) {
+            shmemi_lines_post(o, to, c->root, k % posts * SHMEMI_LINES_POST, data, len);
+            continue;
+        }
+        (void)shmemi_dev_reach(dest, len, shmemi_op_world(o, to), o->call);
+        f = shmemi_sync_far_of(&o->t, dest, to, o->call);
+        (void)shmemi_far_put_one(&f, f.raddr, data, len, SHMEMI_SQ_DEFER); /* the flag follows */
+        shmemi_sync_tell(&o->t, 0, to, o->epoch, o->call);
+    }
+}
+
+/* Flags of what was stored in the own node's members. */
+SHMEMI_DEV void shmemi_cast_tell(const struct shmemi_op *o, const struct shmemi_cast *c)
+{
+    uint32_t node = c->s.map->my_node, servers = shmemi_sync_servers(o->scope);
+
+    if (o->rank >= servers)
+        return;
+    SHMEMI_FENCE_ACQREL(); /* pairs with the acquire in shmemi_cast_take */
+    SHMEMI_ROLLED
+    for (uint32_t k = o->rank; k < shmemi_node_size(&c->s, node); k += servers) {
+        uint32_t to = c->s.members[c->s.first[node] + k];
+
+        if (to != o->me)
+            shmemi_sync_tell(&o->t, 0, to, o->epoch, o->call);
+    }
+}
+
+SHMEMI_DEV void shmemi_cast_take(const struct shmemi_op *o, const struct shmemi_cast *c, char *dest, uint64_t len, int by_lines)
+{
+    struct shmemi_sync_line *from = shmemi_lines_of(o, shmemi_sync_own(&o->t), c->root);
+
+    if (!by_lines && o->rank == 0)
+        shmemi_sync_hear(o->scope, &o->t, 0, c->up, o->epoch, SHMEMI_SYNC_POSTED, 0, o->call);
+    SHMEMI_ROLLED
+    for (uint32_t line = o->rank; by_lines && line < shmemi_lines(len); line += o->size)
+        shmemi_word_out(dest + (uint64_t)line * 8, shmemi_line_get(o, from + line, c->up), shmemi_line_bytes(len, line));
+    shmemi_group_sync(o->scope);
+}
+
+SHMEMI_DEV_LARGE void shmemi_broadcast_far(struct shmemi_op *o, uint32_t root, char *dest, const char *source, uint64_t len)
+{
+    struct shmemi_cast c = shmemi_cast_of(o, root);
+    int by_lines = len <= shmemi_sync_message(o->n);
+    const char *data = o->me == root ? source : dest;
+
+    if (o->me != root)
+        shmemi_cast_take(o, &c, dest, len, by_lines);
+    if (o->me != c.head)
+        return;
+    shmemi_cast_down(o, &c, dest, data, len, by_lines);
+    shmemi_cast_near(o, &c, dest, data, len, by_lines);
+    if (by_lines)
+        return;
+    shmemi_group_sync(o->scope); /* all of it is stored */
+    shmemi_cast_tell(o, &c);
+    if (c.children)
+        shmemi_puts_done(o);
+}
+
+/* ---- reductions: each member combines a slice of all arrays, in the order of their numbers, and gives it to all ---- */
+
+#define SHMEMI_FETCH_MOST 16u /* members whose pieces are in the scratch at once */
+
+struct shmemi_slice {
+    enum shmemi_red_kind kind;
+    enum shmemi_red_op op;
+    const char *source;
+    char *dest, *stage; /* stage: part 0 what has been combined, then one for each member fetched */
+    uint64_t at, len, part; /* of the piece: from the arrays' beginning, bytes; bytes of a part of the stage */
+};
+
+/* Pieces of members [m0, m1) that are far, into the stage. */
+SHMEMI_DEV_LARGE void shmemi_slice_fetch(const struct shmemi_op *o, const struct shmemi_slice *s, uint32_t m0, uint32_t m1)
+{
+    shmemi_group_sync(o->scope); /* the parts of the stage are free */
+    SHMEMI_ROLLED
+    for (uint32_t m = m0 + o->rank; m < m1; m += o->size) {
+        struct shmemi_far f;
+
+        if (m == o->me || !shmemi_sync_is_far(&o->t, m))
+            continue;
+        f = shmemi_sync_far_of(&o->t, s->source + s->at, m, o->call);
+        (void)shmemi_far_get_one(&f, s->stage + (uint64_t)(m - m0 + 1) * s->part, f.raddr, s->len);
+    }
+    shmemi_group_sync(o->scope);
+    shmemi_sync_quiet(o->rank, o->size, o->call);
+    SHMEMI_FENCE_ACQREL_GPU(); /* pairs with the exchange in poll: it may have been another block that saw the queue done */
+    shmemi_group_sync(o->scope);
+}
+
+SHMEMI_DEV const char *shmemi_slice_of(const struct shmemi_op *o, const struct shmemi_slice *s, uint32_t m, uint32_t m0)
+{
+    if (m == o->me)
+        return s->source + s->at;
+    if (shmemi_sync_is_far(&o->t, m))
+        return s->stage + (uint64_t)(m - m0 + 1) * s->part;
+    return shmemi_dev_remote(s->source + s->at, s->len, shmemi_op_world(o, m), o->call);
+}
+
+/* Members [m0, m1) behind what is in part 0, there or, the last time, into dest.  A thread keeps to its vectors. */
+SHMEMI_DEV_LARGE void shmemi_slice_combine(const struct shmemi_op *o, const struct shmemi_slice *s, uint32_t m0, uint32_t m1)
+{
+    char *to = m1 == o->n ? s->dest + s->at : s->stage;
+
+    SHMEMI_ROLLED
+    for (uint64_t i = (uint64_t)o->rank * 16; i < s->len; i += (uint64_t)o->size * 16) {
+        uint32_t bytes = s->len - i < 16 ? (uint32_t)(s->len - i) : 16;
+        struct shmemi_v16 acc = shmemi_v16_in((m0 ? s->stage : shmemi_slice_of(o, s, 0, 0)) + i, bytes);
+
+        SHMEMI_ROLLED
+        for (uint32_t m = m0 ? m0 : 1; m < m1; m++)
+            acc = shmemi_red16(s->op, s->kind, acc, shmemi_v16_in(shmemi_slice_of(o, s, m, m0) + i, bytes));
+        shmemi_v16_out(to + i, acc, bytes);
+    }
+}
+
+/* Own slice, `len` bytes from `at` on, into dest. */
+SHMEMI_DEV_LARGE void shmemi_slice_reduce(const struct shmemi_op *o, struct shmemi_slice *s, uint64_t at, uint64_t len)
+{
+    uint32_t most = o->n < SHMEMI_FETCH_MOST ? o->n : SHMEMI_FETCH_MOST;
+
+    s->part = 2 * SHMEMI_SYNC_SCRATCH / (most + 1) & ~(uint64_t)127;
+    SHMEMI_ROLLED
+    for (uint64_t done = 0; done < len; done += s->len) {
+        s->at = at + done;
+        s->len = len - done < s->part ? len - done : s->part;
+        SHMEMI_ROLLED
+        for (uint32_t m0 = 0; m0 < o->n; m0 += most) {
+            uint32_t m1 = m0 + most < o->n ? m0 + most : o->n;
+
+            shmemi_slice_fetch(o, s, m0, m1);
+            shmemi_slice_combine(o, s, m0, m1);
+        }
+    }
+}
+
+/*
+ * Nobody reads a slice but the member that combines it, and that one has read all of it before it gives any away, so
+ * source and dest may be one array.
+ */
+SHMEMI_DEV_LARGE void shmemi_reduce_far(struct shmemi_op *o, enum shmemi_red_kind kind, enum shmemi_red_op op, char *dest,
+                                        const char *source, uint64_t len)
+{
+    uint64_t slice = ((len + o->n - 1) / o->n + 15) & ~(uint64_t)15, at = slice * o->me, n;
+    struct shmemi_slice s;
+
+    s.kind = kind;
+    s.op = op;
+    s.source = source;
+    s.dest = dest;
+    s.stage = shmemi_sync_own(&o->t) + shmemi_sync_scratch_off(o->n);
+    n = at >= len ? 0 : len - at < slice ? len - at : slice;
+    (void)shmemi_place_of(source, len, o->call); /* is it symmetric? */
+    shmemi_op_meet(o, SHMEMI_SYNC_POSTED); /* all sources are ready */
+    shmemi_slice_reduce(o, &s, at, n);
+    shmemi_group_sync(o->scope);
+    o->epoch++;
+    SHMEMI_ROLLED
+    for (uint32_t p = 1; n && p < o->n; p++) {
+        uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
+
+        if (!shmemi_sync_is_far(&o->t, to))
+            shmemi_copy(shmemi_dev_remote(dest + at, n, shmemi_op_world(o, to), o->call), dest + at, n, o->rank, o->size);
+    }
+    if (n)
+        shmemi_puts_far(o, dest + at, dest + at, 0, n);
+    shmemi_op_meet(o, SHMEMI_SYNC_POSTED);
+    if (n)
+        shmemi_puts_done(o);
+}
+
+#endif
+#endif
