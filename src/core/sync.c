@@ -71,9 +71,11 @@ static int next_absent(const struct shmemi_awaited *a, int from)
 int shmemi_awaited_culprit(const void *arg)
 {
     const struct shmemi_awaited *a = arg;
-    bool tree = a->team->coll->span && !a->team->coll->span->lines;
-    int member = tree ? shmemi_span_culprit(a->team, a->epoch) : next_absent(a, 0);
+    int member;
 
+    if (a->team->coll->span && !a->team->coll->span->lines)
+        return shmemi_span_culprit(a->team, a->epoch);
+    member = next_absent(a, 0);
     return member < 0 ? -1 : shmemi_team_world_pe(a->team, member);
 }
 
