@@ -51,6 +51,8 @@ void shmemi_devmem_watch(struct shmemi_dev_report *report);
 void shmemi_devmem_watch_by(struct shmemi_dev_report *report);
 void shmemi_devmem_look(void);
 uint64_t shmemi_devmem_watch_after(void);
+/* A call of device code (enum shmemi_dev_call), as a message names it. */
+const char *shmemi_devmem_call_name(uint64_t call);
 
 /* The allocator of the program's part (devmem_alloc.c). */
 int shmemi_devmem_alloc_init(size_t from, size_t max);

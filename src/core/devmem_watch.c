@@ -28,7 +28,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static const char *call_name(uint64_t call)
+const char *shmemi_devmem_call_name(uint64_t call)
 {
     static const char *const names[] = {
         [SHMEMI_CALL_NONE] = "a kernel",
@@ -92,11 +92,11 @@ static void look_at_wait(void)
     waited = now - it.since_ns + shmemi_devmem_watch_after();
     describe(&r, what, sizeof what);
     if (shmemi_env.timeout && waited >= shmemi_env.timeout)
-        shmemi_fatal(call_name(r.call), "in a kernel: gave up after %.1f s waiting for %s (MARROW_TIMEOUT)",
+        shmemi_fatal(shmemi_devmem_call_name(r.call), "in a kernel: gave up after %.1f s waiting for %s (MARROW_TIMEOUT)",
                      (double)waited / 1e9, what);
     if (shmemi_env.hang_report && (!it.said_ns || now - it.said_ns > shmemi_env.hang_report)) {
         it.said_ns = now;
-        shmemi_warn(call_name(r.call), "in a kernel: has waited %.0f s for %s (MARROW_HANG_REPORT sets when this is said)",
+        shmemi_warn(shmemi_devmem_call_name(r.call), "in a kernel: has waited %.0f s for %s (MARROW_HANG_REPORT sets when this is said)",
                     (double)waited / 1e9, what);
     }
 }
@@ -104,7 +104,7 @@ static void look_at_wait(void)
 SHMEMI_NORETURN static void tell_error(uint32_t error)
 {
     const uint64_t *a = it.report->error_args;
-    const char *call = call_name(a[0]);
+    const char *call = shmemi_devmem_call_name(a[0]);
     unsigned long long addr = a[1], len = a[2];
     int pe = (int)a[3];
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * net_dev.c - the NIC's queues that device code posts to: a table by row (of a context) and world PE, connected when it is
- * asked for, since a kernel cannot; and the thread that looks whether one of them, or a kernel, has failed.
+ * asked for, since a kernel cannot; and the thread that looks whether one of them, or a kernel, has failed.  Where kernels
+ * cannot drive the NIC, a row is a channel instead (net_chan.c).
  *
  * For kernels of a GPU the queues lie in its memory, or in pinned host memory, as do the table, the peers and the area for
  * results; the table here is a mirror, brought up to date when something is to be explained.  Device code that runs on
@@ -18,6 +19,7 @@
 #include "env.h"
 #include "exit.h"
 #include "log.h"
+#include "net_chan.h"
 #include "net_dheap.h"
 #include "shmem/device/state.h"
 #include "transports/cuda/gpu.h"
@@ -59,6 +61,7 @@ static struct {
     uint64_t doors_there;            /* and where kernels see it */
     struct shmemi_dev_report *report, *looked; /* looked: by this file's thread */
     unsigned turn;
+    bool proxy; /* kernels leave their requests to a thread: rows are channels */
     pthread_mutex_t lock;
     pthread_t watcher;
     uint32_t stop;
@@ -263,12 +266,19 @@ static void give_slot(struct shmemi_nic_queue *q, size_t slot)
         q->sq.user[0] = (uint64_t)(uintptr_t)it.area + SHMEMI_DEV_SLOTS_OFF + slot * SHMEMI_DEV_SLOT;
 }
 
+static uint64_t slot_of(size_t slot)
+{
+    return (uint64_t)(uintptr_t)it.area + SHMEMI_DEV_SLOTS_OFF + slot * SHMEMI_DEV_SLOT;
+}
+
 static int open_row(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_private)
 {
     unsigned row = it.rows;
     int rc = row < it.max_rows ? 0 : -ENOSPC;
 
-    for (int pe = 0; pe < shmemi.n_pes && !rc; pe++) {
+    if (!rc && it.proxy)
+        rc = shmemi_chan_open((int)row, is_private ? slot_of(row - it.spread) : 0);
+    for (int pe = 0; pe < shmemi.n_pes && !rc && !it.proxy; pe++) {
         struct shmemi_nic_queue *q = queue_at(index_of(row, pe));
 
         if (!wants_queue(s, pe))
@@ -449,8 +459,22 @@ static int fill(struct shmemi_dev_state *s)
 static const char *unfit(void)
 {
     if (shmemi_net.nic->kind != SHMEMI_NIC_MLX5)
-        return "device code drives mlx5 devices only (MARROW_TRANSPORT=ibgda)";
-    return shmemi_net.nic->atomics_4 ? NULL : "the device has no 4-byte and masked atomics";
+        return "it is not driven as an mlx5 device";
+    return shmemi_net.nic->atomics_4 ? NULL : "it has no 4-byte and masked atomics";
+}
+
+/* Says that kernels leave their requests to a thread, and why.  -EOPNOTSUPP: nobody has asked for that, and MARROW_STRICT. */
+static int say_proxy(const char *why)
+{
+    it.proxy = true;
+    it.spread = 1;
+    if (shmemi_net.nic->config->want != SHMEMI_NIC_VERBS)
+        return shmemi_downgrade("net", "kernels do not post to %s port %d themselves: %s; a thread of the CPU does it for them "
+                                "(proxy), which takes some microseconds more for each operation", shmemi_net.nic->device,
+                                shmemi_net.nic->port, why);
+    shmemi_info("net", "kernels leave their requests to a thread of the CPU, which posts them to %s port %d "
+                "(MARROW_TRANSPORT=proxy)", shmemi_net.nic->device, shmemi_net.nic->port);
+    return 0;
 }
 
 /* Queues in that memory (NULL: device code on the CPU).  `why` says what was refused. */
@@ -461,6 +485,8 @@ static int bring_up(struct shmemi_dev_state *s, const struct shmemi_nic_memory *
     it.memory = memory;
     snprintf(why, len, "%s cannot be shared with the NIC", memory ? memory->name : "memory");
     rc = memory_up();
+    if (!rc && it.proxy)
+        rc = shmemi_chan_start(it.report, s->report, (int)it.max_rows, memory);
     for (unsigned row = 0; row < it.spread && !rc; row++)
         rc = open_row(s, SHMEM_CTX_DEFAULT, false);
     if (!rc)
@@ -469,10 +495,13 @@ static int bring_up(struct shmemi_dev_state *s, const struct shmemi_nic_memory *
         rc = publish(i);
     if (!rc)
         rc = fill(s);
+    if (!rc && it.proxy)
+        shmemi_chan_show(s);
     if (!rc)
         rc = start_watching();
     if (!rc)
         return 0;
+    shmemi_chan_stop();
     for (unsigned row = 0; it.queues && row < it.rows; row++)
         close_row(row);
     doors_down();
@@ -512,14 +541,17 @@ int shmemi_net_dev_up(struct shmemi_dev_state *s, struct shmemi_dev_report *repo
     if (rc)
         return rc;
     it.report = report;
-    if (none)
-        return shmemi_downgrade("net", "kernels cannot reach PEs of other nodes: %s", none);
+    if (none) {
+        rc = say_proxy(none);
+        return rc ? rc : bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
+    }
     rc = host ? -EOPNOTSUPP : bring_up(s, &shmemi_gpu_near_memory, why_near, sizeof why_near);
     if (rc) {
         rc = bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
-        if (rc)
-            return shmemi_downgrade("net", "kernels cannot reach PEs of other nodes over %s port %d: %s", shmemi_net.nic->device,
-                                    shmemi_net.nic->port, why);
+        if (rc) {
+            rc = say_proxy(why);
+            return rc ? rc : bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
+        }
         if (!host)
             rc = shmemi_downgrade("net", "%s: the queues that kernels post to lie in host memory, so each post crosses PCIe",
                                   why_near);
@@ -539,8 +571,8 @@ SHMEMI_API(int, shmemx_device_nic, (struct shmemi_dev_state *state))
     shmemi_check_init("shmemx_device_nic");
     if (!shmemi_net.up)
         return 0;
-    why = it.queues ? "called before" : shmemi.gpu_up ? "CUDA is up: its kernels have queues of their own" : unfit();
-    if (why || check_env()) {
+    why = it.queues ? "called before" : shmemi.gpu_up ? "CUDA is up: its kernels have queues of their own" : NULL;
+    if (why || check_env() || (unfit() && say_proxy(unfit()))) {
         shmemi_err("shmemx_device_nic", "%s", why ? why : "bad settings");
         return 1;
     }
@@ -641,11 +673,13 @@ void shmemi_net_dev_down(void)
         return;
     SHMEMI_ST_RLX(&it.stop, 1u);
     pthread_join(it.watcher, NULL);
+    shmemi_chan_stop();
     shmemi_net_dev_settle();
     for (unsigned row = 0; row < it.rows; row++)
         close_row(row);
     doors_down();
     memory_down();
     it.memory = NULL;
+    it.proxy = false;
     it.report = it.looked = NULL;
 }

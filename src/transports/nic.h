@@ -89,6 +89,9 @@ struct shmemi_nic {
     const struct shmemi_nic_config *config;
 };
 
+/* A flag beside those of sq.h, of a write: never copied, since the CPU may not be able to load it (memory of a GPU). */
+enum { SHMEMI_NIC_IN_PLACE = 0x100 };
+
 /* A send queue to one peer.  Kind MLX5 uses `sq`; kind VERBS the calls below with `priv`. */
 struct shmemi_nic_queue {
     struct shmemi_sq sq;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# far.sh - the device tests with PEs on several nodes, over the virtual NIC, with lost packets too; and what a kernel's
-# failed work request makes of the job.
+# far.sh - the device tests with PEs on several nodes, over the virtual NIC, with lost packets too, by kernels that drive it
+# and by kernels that leave their requests to the CPU; and what a failed work request makes of the job.
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
 nic=$build/tests/softhca/softhca-run
@@ -15,18 +15,20 @@ passes() {
     local -a options=()
     [ "$3" = - ] || read -ra options <<< "$3"
     go 180 "$nic" ${options[@]+"${options[@]}"} "$oshrun" --nodes "$nodes" -n "$n" "$here/$test"
-    holds "$test, $n PEs on $nodes nodes${options[*]:+, ${options[*]}}" \
+    holds "$MARROW_TRANSPORT: $test, $n PEs on $nodes nodes${options[*]:+, ${options[*]}}" \
         eval '[ "$status" = 0 ] && grep -q "^1\.\." "$dir/out" && ! grep -q "^not ok" "$dir/out"'
 }
 
-for t in rma sync words far; do
-    passes 2 2 - "$t"
-    passes 2 4 - "$t"
+for MARROW_TRANSPORT in ibgda proxy; do
+    for t in rma sync words far; do
+        passes 2 2 - "$t"
+        passes 2 4 - "$t"
+    done
+    passes 3 3 - sync
+    MARROW_SIMT_SEED=7 passes 2 2 "--faults loss=1%" far
+    MARROW_QUEUE_DEPTH=64 passes 2 2 - far
+    MARROW_NIC_MESSAGE=100 passes 2 2 - rma
 done
-passes 3 3 - sync
-MARROW_SIMT_SEED=7 passes 2 2 "--faults loss=1%" far
-MARROW_QUEUE_DEPTH=64 passes 2 2 - far
-MARROW_NIC_MESSAGE=100 passes 2 2 - rma
 
 # fails NAME KIND REGEX OPTIONS
 fails() {
@@ -34,14 +36,16 @@ fails() {
     local -a options=()
     [ "$4" = - ] || read -ra options <<< "$4"
     go 60 "$nic" ${options[@]+"${options[@]}"} "$oshrun" --nodes 2 -n 2 "$here/far_bad" "$2"
-    holds "$1: the job says so and ends" \
+    holds "$MARROW_TRANSPORT: $1: the job says so and ends" \
         eval '[ "$status" != 0 ] && [ "$status" != 124 ] && cat "$dir/out" "$dir/err" | grep -Eq -- "$regex"'
-    holds "$1: nobody takes it for success" eval '! cat "$dir/out" "$dir/err" | grep -q "has ended"'
+    holds "$MARROW_TRANSPORT: $1: nobody takes it for success" eval '! cat "$dir/out" "$dir/err" | grep -q "has ended"'
 }
 
 export MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3
 at='PE 1 failed on mlx5_0 port 1'
-fails "a wrong key" key "(shmem_p|shmem_quiet).*in a kernel: .* to $at: .*syndrome 0x" -
-fails "a wrong key, and a wait for a flag" wait "in a kernel: .* to $at: .*syndrome 0x" -
-fails "a queue that fails" queue "in a kernel: .* to $at: .*syndrome 0x" "--faults qperr=100:0x02"
+for MARROW_TRANSPORT in ibgda proxy; do
+    fails "a wrong key" key "(shmem_p|shmem_quiet).*in a kernel: .* to $at: .*syndrome 0x" -
+    fails "a wrong key, and a wait for a flag" wait "in a kernel: .* to $at: .*syndrome 0x" -
+    fails "a queue that fails" queue "in a kernel: .* to $at: .*syndrome 0x" "--faults qperr=100:0x02"
+done
 done_testing

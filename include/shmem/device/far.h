@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * far.h - put, get, signals and atomics of kernels where loads and stores do not lead: the calling thread posts to a queue
- * of the NIC (sq.h).
+ * of the NIC (sq.h), or leaves a request to a thread of the CPU where the NIC cannot be driven from here (channel.h).
  *
  * A context has one queue a peer (the default one may have several, of which a block uses one), so its operations to one peer
  * stay in order and a fence between them is free.  Threads that
@@ -10,11 +10,15 @@
  *
  * Local memory that the NIC knows (the symmetric heaps) is used in place when it does not fit a work request; other
  * memory is sent inline, piece by piece, and received through a slot of the result area.  A queue in error ends the kernel.
+ *
+ * Where requests are left to the CPU, a context's channel stands in the place of its queues, for all peers: `sq` is then a
+ * struct shmemi_chan, and only the functions that say so look inside.
  */
 #ifndef SHMEM_DEVICE_FAR_H
 #define SHMEM_DEVICE_FAR_H
 
 #include "amo_op.h"
+#include "channel.h"
 #include "sq_warp.h"
 #include "wait.h"
 
@@ -26,8 +30,20 @@ struct shmemi_far {
     uint64_t own, raddr; /* the symmetric address, here and there */
     shmemi_be32 rkey;
     uint32_t call;
+    int world;
     int is_private, alone; /* alone: one thread posts for its group */
 };
+
+/* Do requests go to a thread of the CPU? */
+SHMEMI_DEV int shmemi_far_proxy(void)
+{
+    return (shmemi_dev_state.nic.flags & SHMEMI_DEV_NIC_PROXY) != 0;
+}
+
+SHMEMI_DEV struct shmemi_chan *shmemi_far_chan(struct shmemi_sq *sq)
+{
+    return (struct shmemi_chan *)(void *)sq;
+}
 
 /* The default context's queues to a peer are shared out among blocks, so a block's operations keep to one. */
 SHMEMI_DEV uint32_t shmemi_far_row(shmem_ctx_t ctx)
@@ -37,8 +53,10 @@ SHMEMI_DEV uint32_t shmemi_far_row(shmem_ctx_t ctx)
 
 SHMEMI_DEV struct shmemi_sq *shmemi_far_queue(uint32_t row, int world)
 {
-    uint64_t i = (uint64_t)(row & ~SHMEMI_DEV_ROW_PRIVATE) * (uint32_t)shmemi_dev_state.n_pes + (uint32_t)world;
+    uint64_t i = row & ~SHMEMI_DEV_ROW_PRIVATE;
 
+    if (!shmemi_far_proxy())
+        i = i * (uint32_t)shmemi_dev_state.n_pes + (uint32_t)world;
     return (struct shmemi_sq *)(uintptr_t)(shmemi_dev_state.nic.queues + i * shmemi_dev_state.nic.stride);
 }
 
@@ -67,7 +85,7 @@ SHMEMI_DEV void shmemi_far_at(struct shmemi_far *f, const void *addr, int world)
         base = p->heap;
         f->rkey.raw = p->heap_rkey;
     }
-    if (!base || !f->sq->ring)
+    if (!base || (!shmemi_far_proxy() && !f->sq->ring))
         shmemi_dev_fail(SHMEMI_DEV_UNREACHABLE, f->call, (uint64_t)(uintptr_t)addr, 0, (uint64_t)world);
     f->own = (uint64_t)(uintptr_t)addr;
     f->raddr = base + off;
@@ -80,6 +98,7 @@ SHMEMI_DEV struct shmemi_far shmemi_far_of_row(enum shmemi_scope scope, uint32_t
 
     f.sq = shmemi_far_queue(row, world);
     f.call = call;
+    f.world = world;
     f.is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
     f.alone = scope != SHMEMI_THREAD;
     shmemi_far_at(&f, addr, world);
@@ -101,11 +120,26 @@ SHMEMI_DEV_COLD void shmemi_far_fail(struct shmemi_sq *sq, uint32_t call, uint64
                     ((uint64_t)(uintptr_t)sq - shmemi_dev_state.nic.queues) / shmemi_dev_state.nic.stride);
 }
 
+/* For the request of that ticket, which has the peer in it; or for everything up to the ticket. */
+SHMEMI_DEV_LARGE void shmemi_chan_wait(struct shmemi_chan *c, uint64_t ticket, int all, uint32_t call)
+{
+    const uint64_t *word = all ? c->ring.done : shmemi_chan_comp(&c->ring, ticket);
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+
+    while (!(all ? shmemi_chan_all_done(&c->ring, ticket) : shmemi_chan_is_done(&c->ring, ticket)))
+        shmemi_spin_step(&s, call, all ? -1 : shmemi_chan_at(&c->ring, ticket - 1)->pe, word, 0, SHMEM_CMP_GE, ticket);
+    shmemi_spin_done(&s);
+}
+
 SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, uint32_t call, uint64_t own)
 {
     struct shmemi_spin s = SHMEMI_SPIN_INIT;
     uint64_t done;
 
+    if (shmemi_far_proxy()) {
+        shmemi_chan_wait(shmemi_far_chan(sq), ticket, 0, call);
+        return;
+    }
     for (;;) {
         if (shmemi_sq_poll(sq))
             shmemi_far_fail(sq, call, own);
@@ -122,13 +156,21 @@ SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, uin
 
 /*
  * Everything that has been posted on the row's queues (the default context's: on all of its rows), and that this thread knows of:
- * thread `rank` of `size` serves every size-th PE.  near_only: of PEs that loads and stores reach as well.
+ * thread `rank` of `size` serves every size-th PE, and of a channel, which serves all of them, the first does.  near_only: of PEs
+ * that loads and stores reach as well.
  */
 SHMEMI_DEV_LARGE void shmemi_far_quiet_row(uint32_t row, int near_only, uint32_t rank, uint32_t size, uint32_t call)
 {
     uint32_t n = (uint32_t)shmemi_dev_state.n_pes, each = row <= shmemi_dev_state.nic.spread ? shmemi_dev_state.nic.spread + 1 : 1;
 
     row = each > 1 ? 0 : row;
+    if (shmemi_far_proxy()) {
+        struct shmemi_chan *c = shmemi_far_chan(shmemi_far_queue(row, 0)); /* the default context has but one */
+
+        if (rank == 0)
+            shmemi_chan_wait(c, SHMEMI_LD_RLX_GPU(near_only ? &c->near : &c->reserved), 1, call);
+        return;
+    }
     SHMEMI_ROLLED
     for (uint32_t i = rank; i < n * each; i += size) {
         int pe = (int)(i % n);
@@ -167,9 +209,57 @@ SHMEMI_DEV uint64_t shmemi_far_posted(const struct shmemi_far *f, uint64_t ticke
     return ticket;
 }
 
+/* By way of the channel.  Its thread ends the job when something fails, so a failed post has been told to stop. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_ask(const struct shmemi_far *f, struct shmemi_chan_request *r)
+{
+    struct shmemi_chan *c = shmemi_far_chan(f->sq);
+    uint64_t ticket;
+
+    r->rkey = f->rkey.raw;
+    r->pe = f->world;
+    r->call = f->call;
+    if (f->is_private)
+        ticket = shmemi_chan_post_private(c, r);
+    else
+        ticket = shmemi_chan_post(c, f->alone ? 1u << shmemi_lane() : shmemi_active_mask(), r);
+    if (ticket == SHMEMI_SQ_FAILED)
+        shmemi_trap();
+    if (shmemi_dev_nic_amos() && (shmemi_dev_base(f->world, 0) || shmemi_dev_base(f->world, 1)))
+        shmemi_chan_note_near(c, ticket);
+    return ticket;
+}
+
+SHMEMI_DEV_LARGE uint64_t shmemi_far_ask_rdma(const struct shmemi_far *f, uint32_t op, uint64_t raddr, uint64_t laddr,
+                                              shmemi_be32 lkey, uint32_t len)
+{
+    struct shmemi_chan_request r = { op, 0, 0, 0, raddr, laddr, 0, 0, 0, lkey.raw, len, 0, 0 };
+
+    return shmemi_far_ask(f, &r);
+}
+
+/* data, or the low bytes of value. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_ask_inline(const struct shmemi_far *f, uint64_t raddr, const void *data, uint64_t value,
+                                                uint32_t len)
+{
+    struct shmemi_chan_request r = { SHMEMI_CHAN_INLINE, 0, 0, 0, raddr, 0, value, 0, 0, 0, len, 0, data };
+
+    return shmemi_far_ask(f, &r);
+}
+
+SHMEMI_DEV_LARGE uint64_t shmemi_far_ask_atomic(const struct shmemi_far *f, uint32_t amo, uint32_t size, uint64_t operand,
+                                                uint64_t cond, uint64_t laddr, shmemi_be32 lkey)
+{
+    struct shmemi_chan_request r = { SHMEMI_CHAN_ATOMIC, amo, size, 0, f->raddr, laddr, operand, cond, 0, lkey.raw, size, 0, 0 };
+
+    return shmemi_far_ask(f, &r);
+}
+
 SHMEMI_DEV_LARGE uint64_t shmemi_far_rdma(const struct shmemi_far *f, uint32_t opcode, uint64_t raddr, uint64_t laddr,
                                           shmemi_be32 lkey, uint32_t len, int flags)
 {
+    if (shmemi_far_proxy())
+        return shmemi_far_ask_rdma(f, opcode == SHMEMI_MLX5_READ ? SHMEMI_CHAN_READ : SHMEMI_CHAN_WRITE, raddr, laddr, lkey,
+                                   len);
     if (f->is_private)
         return shmemi_far_posted(f, shmemi_sq_rdma(f->sq, SHMEMI_SQ_PRIVATE, opcode, raddr, f->rkey, laddr, lkey, len, flags));
     return shmemi_far_posted(f, shmemi_sq_warp_rdma(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, flags), opcode, raddr, f->rkey,
@@ -178,7 +268,9 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_rdma(const struct shmemi_far *f, uint32_t o
 
 SHMEMI_DEV_LARGE void shmemi_far_inline(const struct shmemi_far *f, uint64_t raddr, const void *data, uint32_t len, int flags)
 {
-    if (f->is_private)
+    if (shmemi_far_proxy())
+        shmemi_far_ask_inline(f, raddr, data, 0, len);
+    else if (f->is_private)
         shmemi_far_posted(f, shmemi_sq_write_inline(f->sq, SHMEMI_SQ_PRIVATE, raddr, f->rkey, data, len, flags));
     else
         shmemi_far_posted(f, shmemi_sq_warp_write_inline(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, flags), raddr, f->rkey,
@@ -188,6 +280,8 @@ SHMEMI_DEV_LARGE void shmemi_far_inline(const struct shmemi_far *f, uint64_t rad
 /* One word at f->raddr. */
 SHMEMI_DEV_LARGE uint64_t shmemi_far_value(const struct shmemi_far *f, uint64_t value, uint32_t size)
 {
+    if (shmemi_far_proxy())
+        return shmemi_far_ask_inline(f, f->raddr, 0, value, size);
     if (f->is_private)
         return shmemi_far_posted(f, shmemi_sq_write_value(f->sq, SHMEMI_SQ_PRIVATE, f->raddr, f->rkey, value, size, 0));
     return shmemi_far_posted(f, shmemi_sq_warp_write_value(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, 0), f->raddr, f->rkey,
@@ -200,6 +294,8 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_atomic(const struct shmemi_far *f, enum shm
     shmemi_be32 lkey;
 
     lkey.raw = shmemi_dev_state.nic.area_lkey;
+    if (shmemi_far_proxy())
+        return shmemi_far_ask_atomic(f, op, size, operand, cond, laddr, lkey);
     if (f->is_private)
         return shmemi_far_posted(f, shmemi_sq_amo(f->sq, SHMEMI_SQ_PRIVATE, op, size, f->raddr, f->rkey, operand, cond, laddr,
                                                   lkey, 0));
@@ -216,14 +312,22 @@ SHMEMI_DEV uint64_t *shmemi_far_claims(uint64_t slot)
     return (uint64_t *)(uintptr_t)(shmemi_dev_state.nic.area + i / 64 * 64);
 }
 
-/* A slot of one's own until it is given back: a private queue brings one. */
+/* The one that a private queue or channel brings, or 0. */
+SHMEMI_DEV uint64_t shmemi_far_own_slot(const struct shmemi_far *f)
+{
+    if (!f->is_private)
+        return 0;
+    return shmemi_far_proxy() ? shmemi_far_chan(f->sq)->ring.slot : f->sq->user[0];
+}
+
+/* A slot of one's own until it is given back. */
 SHMEMI_DEV_LARGE uint64_t shmemi_far_take(const struct shmemi_far *f)
 {
     uint32_t at = shmemi_block_index() * 7 + shmemi_thread_in_block() / 32 + shmemi_lane() * 3, bit;
-    uint64_t *word, seen;
+    uint64_t *word, seen, own = shmemi_far_own_slot(f);
 
-    if (f->is_private && f->sq->user[0])
-        return f->sq->user[0];
+    if (own)
+        return own;
     for (;; at++) {
         word = (uint64_t *)(uintptr_t)(shmemi_dev_state.nic.area + at % SHMEMI_DEV_CLAIM_WORDS * 64);
         seen = ~SHMEMI_LD_RLX(word);
@@ -242,7 +346,7 @@ SHMEMI_DEV_LARGE void shmemi_far_give(const struct shmemi_far *f, uint64_t slot)
 {
     uint64_t i = (slot - shmemi_dev_state.nic.area - SHMEMI_DEV_SLOTS_OFF) / SHMEMI_DEV_SLOT;
 
-    if (!f->is_private || slot != f->sq->user[0])
+    if (slot != shmemi_far_own_slot(f))
         (void)SHMEMI_ADD_REL(shmemi_far_claims(slot), -((uint64_t)1 << i % 64));
 }
 
@@ -258,11 +362,12 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_put_one(const struct shmemi_far *f, uint64_
                                              int flags)
 {
     uint64_t ticket = 0, most = shmemi_dev_state.nic.message_max;
+    uint32_t fits = shmemi_far_proxy() ? SHMEMI_CHAN_INLINE_MAX : SHMEMI_SQ_INLINE_MAX;
     shmemi_be32 lkey;
-    int in_place = len > SHMEMI_SQ_INLINE_MAX && shmemi_far_local(source, len, &lkey);
+    int in_place = len > fits && shmemi_far_local(source, len, &lkey);
 
-    if (!in_place && most > SHMEMI_SQ_INLINE_MAX)
-        most = SHMEMI_SQ_INLINE_MAX;
+    if (!in_place && most > fits)
+        most = fits;
     SHMEMI_ROLLED
     while (len) {
         uint32_t n = (uint32_t)(len < most ? len : most);

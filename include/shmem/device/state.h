@@ -65,9 +65,10 @@ enum {
 enum {
     SHMEMI_DEV_NIC_ATOMICS = 1, /* all atomics go through the NIC, to this PE and near ones too */
     SHMEMI_DEV_NIC_WATCHED = 2, /* device code on a CPU: the library ends the process when it finds a record of an error */
+    SHMEMI_DEV_NIC_PROXY = 4, /* `queues` are channels (channel.h), one a row */
 };
 
-/* The NIC as kernels drive it (sq.h): a queue by row and world PE. */
+/* The NIC as kernels drive it (sq.h): a queue by row and world PE; or the channels to the thread that drives it. */
 struct shmemi_dev_nic {
     uint64_t queues; /* address of the first struct shmemi_sq; 0: no NIC for kernels */
     struct shmemi_dev_far *peers; /* by world PE */

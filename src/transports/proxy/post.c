@@ -141,6 +141,7 @@ int64_t shmemi_proxy_write(struct shmemi_nic_queue *nq, uint64_t raddr, uint32_t
 {
     struct shmemi_proxy_queue *q = nq->priv;
     void *from = (void *)(uintptr_t)laddr;
+    bool copied = len && len <= q->inline_max && !(flags & SHMEMI_NIC_IN_PLACE);
     struct ibv_send_wr *wr;
     int status;
 
@@ -148,10 +149,10 @@ int64_t shmemi_proxy_write(struct shmemi_nic_queue *nq, uint64_t raddr, uint32_t
     status = wait_for_room(q);
     if (status)
         return give_up(nq, status);
-    if (len && len <= q->inline_max)
+    if (copied)
         from = memcpy(q->data[q->waiting], laddr, len);
     wr = request(q, IBV_WR_RDMA_WRITE, raddr, from, lkey, len, flags);
-    if (len && len <= q->inline_max)
+    if (copied)
         wr->send_flags |= IBV_SEND_INLINE;
     wr->wr.rdma.remote_addr = raddr;
     wr->wr.rdma.rkey = rkey;
