@@ -649,6 +649,8 @@ static int start_thread(void)
     rc = pthread_create(&it.thread, NULL, drain, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     it.running = rc == 0;
+    if (!rc)
+        pthread_setname_np(it.thread, "marrow-chan");
     return -rc;
 }
 
