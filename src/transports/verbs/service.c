@@ -68,7 +68,10 @@ static void end(struct shmemi_verbs_service *s, struct shmemi_verbs_pending *p, 
     pthread_cond_broadcast(&s->answered);
 }
 
-/* Repeats requests whose time has come; returns when the next one is due. */
+/*
+ * Repeats requests whose time has come; returns when the next one is due.  A request's time runs from its first turn here, so
+ * one that waits long for a CPU is sent all the same.
+ */
 static uint64_t repeat_requests(struct shmemi_verbs_service *s, uint64_t now, uint64_t next)
 {
     struct shmemi_verbs_pending *p, *following;
@@ -77,9 +80,13 @@ static uint64_t repeat_requests(struct shmemi_verbs_service *s, uint64_t now, ui
         int status = 0;
 
         following = p->next;
-        if (s->broken || now >= p->deadline_ns) {
+        if (s->broken || (p->begun && now >= p->deadline_ns)) {
             end(s, p, s->broken ? -EIO : -ETIMEDOUT);
             continue;
+        }
+        if (!p->begun) {
+            p->begun = true;
+            p->deadline_ns = p->timeout_ns < UINT64_MAX - now ? now + p->timeout_ns : UINT64_MAX;
         }
         if (now >= p->send_ns) {
             if (shmemi_verbs_datagram_send(s, p->message.to, &p->message, &status))
@@ -349,17 +356,12 @@ int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shme
                                  const struct shmemi_verbs_asked *how, uint64_t *nonce_out, uint32_t *peer_qpn_out)
 {
     struct shmemi_verbs_service *s = nic->service;
-    struct shmemi_verbs_pending p = { .interval_ns = (uint64_t)FIRST_INTERVAL_MS * ONE_MS };
+    struct shmemi_verbs_pending p = { .interval_ns = (uint64_t)FIRST_INTERVAL_MS * ONE_MS, .timeout_ns = how->timeout_ns };
 
     pthread_mutex_lock(&s->lock);
     fill(nic, &p.message, SHMEMI_VERBS_CONNECT, own->pe, s->next_nonce++);
     p.message.qpn = own->qpn;
     p.message.psn = own->psn;
-    p.deadline_ns = shmemi_verbs_now_ns();
-    if (how->timeout_ns < UINT64_MAX - p.deadline_ns)
-        p.deadline_ns += how->timeout_ns;
-    else
-        p.deadline_ns = UINT64_MAX;
     p.next = s->pending;
     s->pending = &p;
     wake(s);

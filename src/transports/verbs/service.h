@@ -37,9 +37,9 @@ enum {
 struct shmemi_verbs_pending {
     struct shmemi_verbs_pending *next;
     struct shmemi_verbs_message message;
-    uint64_t deadline_ns, send_ns, interval_ns;
+    uint64_t timeout_ns, deadline_ns, send_ns, interval_ns;
     unsigned tries;
-    bool done, refused; /* refused: by the peer */
+    bool begun, done, refused; /* begun: its time runs; refused: by the peer */
     int status;
     uint32_t peer_qpn;
 };
