@@ -118,6 +118,7 @@ static void fill_config(const struct shmemi_net_start *start)
     config.queue_depth = (int)shmemi_env.queue_depth;
     config.connect_timeout_ns = shmemi_env.connect_timeout ? shmemi_env.connect_timeout : UINT64_MAX;
     memcpy(config.secret, start->secret, sizeof config.secret);
+    config.gone = shmemi_net_left;
     config.log_on = log_on;
     config.log = log_line;
 }

@@ -127,7 +127,9 @@ void shmemi_net_dev_down(void);
  * need not be connected yet.  Takes no more than a moment, whatever has become of them. */
 void shmemi_net_tell_left(void);
 void shmemi_net_tell_end(int code, bool connect);
-/* `pe` has said that it leaves without finalize: ends the job with that message. */
+/* Has `pe` left without finalize, as far as is known here? */
+bool shmemi_net_left(int pe);
+/* It has: ends the job with that message. */
 void shmemi_net_check_left(int pe, const char *call);
 
 #endif

@@ -150,6 +150,7 @@ static struct shmemi_net_queue *connect_queue(struct shmemi_net_ctx *c, int pe, 
     rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, c->shared, NULL, &q->nic);
     if (rc) {
         shmemi_exit_if_ending();
+        shmemi_net_check_left(pe, call);
         errno = -rc;
         shmemi_fatal(call, "no connection to PE %d by %s port %d: %m; the reason stands above", pe, shmemi_net.nic->device,
                      shmemi_net.nic->port);
@@ -193,9 +194,18 @@ void shmemi_net_no_data(const struct shmemi_net_queue *q, const void *addr, cons
                  "share its static data (MARROW_STATIC_DATA)", addr, q->pe);
 }
 
+bool shmemi_net_left(int pe)
+{
+    const struct shmemi_pe_ctl *ctl = shmemi.peers[pe].ctl;
+
+    if (ctl)
+        return SHMEMI_LD_ACQ(&ctl->phase) == SHMEMI_PE_EXITED;
+    return SHMEMI_LD_ACQ(&shmemi.my_ctl->far_left) == (uint64_t)pe + 1;
+}
+
 void shmemi_net_check_left(int pe, const char *call)
 {
-    if (SHMEMI_LD_ACQ(&shmemi.my_ctl->far_left) == (uint64_t)pe + 1)
+    if (shmemi_net_left(pe))
         shmemi_fatal(call, "waits for PE %d, which has exited without calling shmem_finalize", pe);
 }
 

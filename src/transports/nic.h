@@ -41,6 +41,7 @@ struct shmemi_nic_config {
     int queue_depth;              /* entries of 64 bytes, a power of two */
     uint64_t connect_timeout_ns;  /* UINT64_MAX: no limit */
     unsigned char secret[16];     /* of the job, the same on all PEs: the connection service answers to nobody else */
+    bool (*gone)(int pe);         /* NULL, or: has that PE left, so that it will never answer a connection? */
     bool (*log_on)(int level);    /* levels as in core/log.h */
     void (*log)(int level, const char *component, const char *fmt, ...);
 };

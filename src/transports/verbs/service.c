@@ -25,6 +25,7 @@ enum {
     LAST_INTERVAL_MS = 1000,
     GOODBYES = 8,           /* after so many the peer is taken to be gone */
     ONE_MS = 1000000,
+    LOOK_MS = 50,           /* between looks whether the peer has left */
     NONCE_JITTER = 8,       /* spreads repeats by up to an eighth */
 };
 
@@ -352,6 +353,18 @@ static int explain(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_pendi
     return p->status;
 }
 
+/* For an answer, but no longer than a peer's leaving may go unnoticed. */
+static void wait_a_moment(struct shmemi_verbs_service *s)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += LOOK_MS * ONE_MS;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&s->answered, &s->lock, &t);
+}
+
 int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_end *own,
                                  const struct shmemi_verbs_asked *how, uint64_t *nonce_out, uint32_t *peer_qpn_out)
 {
@@ -365,8 +378,11 @@ int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shme
     p.next = s->pending;
     s->pending = &p;
     wake(s);
-    while (!p.done)
-        pthread_cond_wait(&s->answered, &s->lock);
+    while (!p.done) {
+        wait_a_moment(s);
+        if (!p.done && nic->config->gone && nic->config->gone(own->pe))
+            end(s, &p, -ESHUTDOWN);
+    }
     pthread_mutex_unlock(&s->lock);
     *nonce_out = p.message.nonce;
     if (p.status) {
