@@ -407,7 +407,9 @@ int main(int argc, char **argv)
         show_machine();
     if (all || asked['l'])
         show_launch();
-    if (all || asked['t'])
+    if ((all || asked['t']) && status)
+        printf("\nWays to move data are not looked at with such a value\n");
+    else if (all || asked['t'])
         status |= show_transports();
     if (all || asked['e'])
         shmemi_env_print(stdout);

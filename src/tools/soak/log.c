@@ -80,13 +80,14 @@ static void write_entry(FILE *f, const struct soak_thread *t, const struct soak_
     fprintf(f, "%.0f thread %d step %" PRIu64 " %s%s\n", e->ns, t->id, e->step, text, e->done ? "" : " (not ended)");
 }
 
-static void write_to(const char *name)
+/* False: not possible, and said. */
+static bool write_to(const char *name)
 {
     FILE *f = fopen(name, "w");
 
     if (!f) {
         fprintf(stderr, "shmem-soak: PE %d: cannot write %s: %m\n", soak.me, name);
-        return;
+        return false;
     }
     fprintf(f, "# shmem-soak, PE %d of %d, seed %" PRIu64 ": ns since the start, thread, step, operation\n", soak.me, soak.n, soak.opt.seed);
     for (int i = 0; soak.threads && i < soak.opt.threads; i++) {
@@ -97,6 +98,7 @@ static void write_to(const char *name)
             write_entry(f, t, &t->ring[k % ring]);
     }
     fclose(f);
+    return true;
 }
 
 /* On failure without --log, into the current folder. */
@@ -105,8 +107,8 @@ void soak_write_log(void)
     char name[4096];
 
     snprintf(name, sizeof name, "%s.%d", soak.opt.log ? soak.opt.log : "shmem-soak.log", soak.me);
-    write_to(name);
-    fprintf(stderr, "shmem-soak: PE %d: last operations in %s\n", soak.me, name);
+    if (write_to(name))
+        fprintf(stderr, "shmem-soak: PE %d: last operations in %s\n", soak.me, name);
 }
 
 void soak_fail(const struct soak_thread *t, const struct soak_op *op, const char *fmt, ...)
