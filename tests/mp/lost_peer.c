@@ -7,7 +7,7 @@
  * dies: late | gave up after [0-9.]+ s waiting for .*PE 1
  * dies: never_set | gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 1, which is 0 now
  * dies: leaves_wait | (all other PEs have exited without calling shmem_finalize|PEs, PE 1 among them, have exited)
- * dies: leaves_lock | shmem_set_lock\] waits for PE 1, which has exited without calling shmem_finalize
+ * dies: leaves_lock | (shmem_set_lock\] waits for PE 1, which has exited without calling shmem_finalize|gave up after [0-9.]+ s waiting for the lock)
  * run: n=2,3 launch=oshrun env=MARROW_TIMEOUT=10 timeout=60
  */
 #include "tap.h"

@@ -78,6 +78,7 @@ open: Operation not supported" "" NIC_FAIL_FAKE=devx MARROW_TRANSPORT=ibgda
 
 # peers and links
 says "no time to connect: it asks all the same" gone "has not answered 1 connection requests in 0 s" "" MARROW_CONNECT_TIMEOUT=0
+says "a peer that has left" left "connect: Cannot send after transport endpoint shutdown after 0\.[0-9] s" ""
 impatient=(MARROW_IB_TIMEOUT=10 MARROW_IB_RETRY=3)
 for kind in ibgda proxy; do
     says "$kind: a peer that is gone" gone "log 0 .*mlx5_0 port 1: PE 1 \(mlx5_0 port 1, LID [0-9]*\) has not answered [0-9]+ connection requests in 2 s

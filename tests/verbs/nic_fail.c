@@ -132,6 +132,18 @@ static int gone(struct job *job)
     return status != -ETIMEDOUT;
 }
 
+static bool has_left(int pe)
+{
+    return pe == 1;
+}
+
+/* The core knows that PE 1 has left: nobody waits for its answer. */
+static int left(struct job *job)
+{
+    job->config.gone = has_left;
+    return gone(job) ? 0 : 1; /* not for the whole time */
+}
+
 /* PE 1 belongs to another job. */
 static int other_job(struct job *job)
 {
@@ -347,6 +359,7 @@ static const struct {
     int (*run)(struct job *job);
 } scenarios[] = {
     { "open", 1, open_only },           { "register", 1, register_too_much }, { "gone", 2, gone },
+    { "left", 2, left },
     { "other-job", 2, other_job },      { "failing", 2, failing_writes },     { "killed", 2, killed },
     { "access", 2, access_error },      { "blink", 2, link_blinks },          { "fork", 1, forked },
     { "describe", 1, describe },        { "flushed", 2, flushed },            { "killed-busy", 2, killed_busy },
