@@ -4,7 +4,7 @@
  * know, order of data and signals, more work requests than a ring holds, peers of both kinds in one kernel.
  *
  * run: n=1,2 launch=oshrun timeout=120
- * nodes: no far.sh runs it
+ * nodes: no far_nodes.sh runs it
  * gpu: no: queues in GPU memory are to come
  */
 #include "launch.h"

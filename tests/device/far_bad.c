@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * far_bad.c - kernels whose work requests fail: the job must end with a message, never pass.  Run by far.sh, and by
+ * far_bad.c - kernels whose work requests fail: the job must end with a message, never pass.  Run by far_nodes.sh, and by
  * maint/check-gpu.sh.
  * gpu: no
  *

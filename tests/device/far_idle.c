@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * far_idle.c - the thread that posts for kernels sleeps when they are silent: what it takes of a CPU in a second without
- * requests, and that it is there again for the next one.  Run by far.sh over the proxy.
+ * requests, and that it is there again for the next one.  Run by far_nodes.sh over the proxy.
  * gpu: no
  */
 #include "launch.h"

@@ -8,7 +8,7 @@
  *
  * run: n=1,3 launch=oshrun timeout=120 args=1,30
  * run: n=2 launch=oshrun timeout=120 args=0,40
- * nodes: no soak.sh runs it over ibgda
+ * nodes: no soak_nodes.sh runs it over ibgda
  */
 #include "launch.h"
 #include "soak_ops.h"

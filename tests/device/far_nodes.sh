@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# far.sh - the device tests with PEs on several nodes, over the virtual NIC, with lost packets too, by kernels that drive it
+# far_nodes.sh - the device tests with PEs on several nodes, over the virtual NIC, with lost packets too, by kernels that drive it
 # and by kernels that leave their requests to the CPU; and what a failed work request makes of the job.
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"

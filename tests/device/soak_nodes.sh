@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# soak.sh - soak.c with PEs on several nodes, so that near and far peers, kernels and hosts work on the same words; and what it
+# soak_nodes.sh - soak.c with PEs on several nodes, so that near and far peers, kernels and hosts work on the same words; and what it
 # makes of kernels that leave operations out.
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
