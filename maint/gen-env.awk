@@ -64,7 +64,12 @@ END {
     print "A size is a number, which may have a fraction, with k, m, g or t behind it"
     print "for the powers of 1024."
     print "Seconds may have a fraction; 0 turns a limit off."
-    print "A value that does not parse ends the job with a message."
+    print fold("A value that does not parse, or is out of its range, ends the job with a message.")
+    print ".PP"
+    print fold("A variable whose name begins with MARROW_ but which is not in this list has no effect, and PE 0 says so once, " \
+        "with the name that may have been meant; so it does for names with SHMEM_ or SMA_ that are nearly one of this list's.")
+    print "With MARROW_STRICT=1 such a name ends the job."
+    print fold("MARROW_TEST_ and what environment modules set (MARROW_ROOT, MARROW_HOME, ...) are left alone.")
     for (i = 1; i <= ngroups; i++)
         printf ".SS %s\n%s", toupper(substr(groups[i], 1, 1)) substr(groups[i], 2), rows[groups[i]]
     print ".SH \"SEE ALSO\"\n.BR shmem_init (3),\n.BR shmem_malloc (3)"

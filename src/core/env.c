@@ -171,7 +171,9 @@ int shmemi_env_parse(void)
             return -EINVAL;
         }
     }
-    return set_log_level();
+    if (set_log_level())
+        return -EINVAL;
+    return shmemi_env_check();
 }
 
 void shmemi_env_print(FILE *out)

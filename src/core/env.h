@@ -23,8 +23,17 @@ struct shmemi_env {
 
 extern struct shmemi_env shmemi_env;
 
-/* Reads every variable.  -EINVAL after a message that names the variable and its value. */
+/* Reads every variable.  -EINVAL after a message that names the variable, its value and what was expected. */
 int shmemi_env_parse(void);
+
+/* Values that parse, but mean nothing: the same error. */
+int shmemi_env_check(void);
+
+/*
+ * Says of every MARROW_ variable that is none of the library's, and of every SHMEM_ or SMA_ one that looks like one of its own,
+ * that nothing reads it.  -EINVAL with MARROW_STRICT=1.
+ */
+int shmemi_env_check_names(void);
 
 /* SHMEM_INFO: every variable with its value, default and help, by category. */
 void shmemi_env_print(FILE *out);

@@ -53,6 +53,16 @@ static void boot_down(void)
     memset(&shmemi.boot, 0, sizeof shmemi.boot);
 }
 
+/* One PE speaks for all: their environments are alike. */
+static int names_up(void)
+{
+    return shmemi.boot.pe == 0 ? shmemi_env_check_names() : 0;
+}
+
+static void names_down(void)
+{
+}
+
 /* Machines without this much memory cannot mean it; the sum over PEs may exceed it, as untouched pages cost nothing. */
 static int check_heap_size(size_t len)
 {
@@ -240,6 +250,7 @@ static const struct stage {
     void (*down)(void);
 } stages[] = {
     { "bootstrap", boot_up, boot_down },
+    { "environment", names_up, names_down },
     { "cards", cards_up, cards_down },
     { "shared memory", memory_up, memory_down },
     { "peers", peers_up, peers_down },

@@ -47,56 +47,12 @@ static void log_line(int level, const char *component, const char *fmt, ...)
     va_end(ap);
 }
 
-static int in_range(const char *name, long v, long least, long most)
+/* The name is known to be one of these (env_check.c). */
+static enum shmemi_nic_kind transport(void)
 {
-    if (v >= least && v <= most)
-        return 0;
-    shmemi_err("net", "%s is %ld: expected %ld to %ld", name, v, least, most);
-    return -EINVAL;
-}
-
-static int transport_of(const char *text, enum shmemi_nic_kind *out)
-{
-    static const char *const names[] = { [SHMEMI_NIC_AUTO] = "auto", [SHMEMI_NIC_MLX5] = "ibgda", [SHMEMI_NIC_VERBS] = "proxy" };
-
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
-        if (!strcasecmp(text, names[i])) {
-            *out = (enum shmemi_nic_kind)i;
-            return 0;
-        }
-    shmemi_err("net", "MARROW_TRANSPORT is \"%s\": expected auto, ibgda or proxy", text);
-    return -EINVAL;
-}
-
-static int check_env(void)
-{
-    const struct shmemi_env *e = &shmemi_env;
-    long depth = e->queue_depth;
-    int rc = transport_of(e->transport, &config.want);
-
-    if (!rc)
-        rc = in_range("MARROW_IB_GID_INDEX", e->ib_gid_index, -1, 255);
-    if (!rc)
-        rc = in_range("MARROW_IB_TRAFFIC_CLASS", e->ib_traffic_class, 0, 255);
-    if (!rc)
-        rc = in_range("MARROW_IB_SL", e->ib_sl, 0, 15);
-    if (!rc)
-        rc = in_range("MARROW_IB_PKEY_INDEX", e->ib_pkey_index, 0, 65535);
-    if (!rc)
-        rc = in_range("MARROW_IB_TIMEOUT", e->ib_timeout, 1, 31);
-    if (!rc)
-        rc = in_range("MARROW_IB_RETRY", e->ib_retry, 0, 7);
-    if (!rc)
-        rc = in_range("MARROW_QUEUE_DEPTH", depth, 64, 32768);
-    if (!rc && (depth & (depth - 1))) {
-        shmemi_err("net", "MARROW_QUEUE_DEPTH is %ld: expected a power of two", depth);
-        rc = -EINVAL;
-    }
-    if (!rc && e->ib_mtu && (e->ib_mtu < 256 || e->ib_mtu > 4096 || (e->ib_mtu & (e->ib_mtu - 1)))) {
-        shmemi_err("net", "MARROW_IB_MTU is %ld: expected 0, 256, 512, 1024, 2048 or 4096", e->ib_mtu);
-        rc = -EINVAL;
-    }
-    return rc;
+    if (!strcasecmp(shmemi_env.transport, "ibgda"))
+        return SHMEMI_NIC_MLX5;
+    return !strcasecmp(shmemi_env.transport, "proxy") ? SHMEMI_NIC_VERBS : SHMEMI_NIC_AUTO;
 }
 
 static void fill_config(const struct shmemi_net_start *start)
@@ -105,6 +61,7 @@ static void fill_config(const struct shmemi_net_start *start)
     config.n_pes = shmemi.n_pes;
     config.my_local = shmemi.my_local;
     config.n_local = shmemi.n_local;
+    config.want = transport();
     config.strict = shmemi_env.strict;
     config.device_list = shmemi_env.hca_list;
     config.near_pci = NULL;
@@ -126,17 +83,20 @@ static void fill_config(const struct shmemi_net_start *start)
 static int open_nic(const struct shmemi_net_start *start)
 {
     char why[1024];
-    int rc = check_env();
+    int rc;
 
-    if (rc)
-        return rc;
     fill_config(start);
     rc = shmemi_nic_load(shmemi_env.module_dir, &shmemi_net.module, why, sizeof why);
     if (rc) {
         shmemi_err("net", "the job spans nodes, but the module that knows NICs cannot be loaded: %s", why);
         return rc;
     }
-    return shmemi_net.module->open(&config, &shmemi_net.nic);
+    rc = shmemi_net.module->open(&config, &shmemi_net.nic);
+    if (rc && *shmemi_env.node && shmemi.my_pe == 0)
+        shmemi_err("net", "this PE counts as on node \"%s\" by MARROW_NODE (oshrun --nodes sets it): nodes reach each other through "
+                   "a NIC only. Without it the PEs of one machine share memory; softhca-run of the source tree, in front of "
+                   "the launcher, gives a machine a virtual NIC", shmemi_env.node);
+    return rc;
 }
 
 static void fill_card(struct card *mine)

@@ -109,8 +109,8 @@ void shmemi_net_probe(int pe, const char *call);
 
 /* Queues for device code (net_dev.c): a kernel reports that the queue at this place of the table has failed. */
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_net_dev_failed(size_t index, uint64_t error, uint64_t addr, const char *call);
-/* CUDA is up: connects what its kernels need, fills state->nic.  `report`: how kernels are told to stop.  Fails on bad settings,
- * and with MARROW_STRICT. */
+/* CUDA is up: connects what its kernels need, fills state->nic.  `report`: how kernels are told to stop.  Fails
+ * with MARROW_STRICT. */
 struct shmemi_dev_state;
 struct shmemi_dev_report;
 int shmemi_net_dev_up(struct shmemi_dev_state *state, struct shmemi_dev_report *report);

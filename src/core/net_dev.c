@@ -31,12 +31,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CTX_ROWS 16u
-#define SPREAD_MAX 64
 #define TABLE_MAX ((size_t)256 << 20) /* bytes of the table; with very many PEs there are fewer rows for contexts */
 #define LOOK_NS 20000000 /* between looks at the queues and the report */
 #define LOOKS 64u        /* queues looked at in a turn, where a look is a copy */
@@ -511,22 +511,6 @@ static int bring_up(struct shmemi_dev_state *s, const struct shmemi_nic_memory *
     return rc;
 }
 
-static int check_env(void)
-{
-    long n = shmemi_env.device_qps;
-
-    if (n < 1 || n > SPREAD_MAX || (n & (n - 1))) {
-        shmemi_err("net", "MARROW_DEVICE_QPS is %ld: expected a power of two from 1 to %d", n, SPREAD_MAX);
-        return -EINVAL;
-    }
-    if (strcmp(shmemi_env.ibgda_memory, "gpu") && strcmp(shmemi_env.ibgda_memory, "host")) {
-        shmemi_err("net", "MARROW_IBGDA_MEMORY is \"%s\": expected gpu or host", shmemi_env.ibgda_memory);
-        return -EINVAL;
-    }
-    it.spread = (unsigned)n;
-    return 0;
-}
-
 /*
  * Which way do this GPU's kernels take to PEs of other nodes?  Queues of their own, in GPU memory or else in host memory; or
  * none, and then the job goes on without.  Says which, and why not a better one.
@@ -535,11 +519,10 @@ int shmemi_net_dev_up(struct shmemi_dev_state *s, struct shmemi_dev_report *repo
 {
     const char *none = unfit();
     char why[160], why_near[160] = "";
-    bool host = !strcmp(shmemi_env.ibgda_memory, "host");
-    int rc = check_env();
+    bool host = !strcasecmp(shmemi_env.ibgda_memory, "host");
+    int rc;
 
-    if (rc)
-        return rc;
+    it.spread = (unsigned)shmemi_env.device_qps;
     it.report = report;
     if (none) {
         rc = say_proxy(none);
@@ -572,8 +555,9 @@ SHMEMI_API(int, shmemx_device_nic, (struct shmemi_dev_state *state))
     if (!shmemi_net.up)
         return 0;
     why = it.queues ? "called before" : shmemi.gpu_up ? "CUDA is up: its kernels have queues of their own" : NULL;
-    if (why || check_env() || (unfit() && say_proxy(unfit()))) {
-        shmemi_err("shmemx_device_nic", "%s", why ? why : "bad settings");
+    it.spread = why ? it.spread : (unsigned)shmemi_env.device_qps;
+    if (why || (unfit() && say_proxy(unfit()))) {
+        shmemi_err("shmemx_device_nic", "%s", why ? why : "MARROW_STRICT forbids it");
         return 1;
     }
     it.report = it.looked = state->report;

@@ -395,7 +395,7 @@ int main(int argc, char **argv)
     }
     if (which)
         return show_path(which);
-    if (shmemi_env_parse()) /* has said which variable */
+    if (shmemi_env_parse() || shmemi_env_check_names()) /* have said which variable */
         status = 1;
     if (all || asked['v'])
         show_version();

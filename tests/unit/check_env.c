@@ -82,6 +82,22 @@ static const struct {
     { "MARROW_HANG_REPORT", "10 minutes", "MARROW_HANG_REPORT is \"10 minutes\"" },
     { "MARROW_LOG", "loud", "MARROW_LOG is \"loud\"" },
     { "MARROW_SPIN", "99999999999999999999", "MARROW_SPIN is" },
+    /* what can be read, but means nothing */
+    { "MARROW_TRANSPORT", "ibgdaa", "MARROW_TRANSPORT is \"ibgdaa\": expected auto, ibgda or proxy" },
+    { "MARROW_IBGDA_MEMORY", "disk", "MARROW_IBGDA_MEMORY is \"disk\": expected gpu or host" },
+    { "MARROW_DEVICE_QPS", "3", "MARROW_DEVICE_QPS is 3: expected a power of two from 1 to 64" },
+    { "MARROW_DEVICE_QPS", "0", "MARROW_DEVICE_QPS is 0: expected a power of two from 1 to 64" },
+    { "MARROW_DEVICE_QPS", "128", "MARROW_DEVICE_QPS is 128: expected a power of two from 1 to 64" },
+    { "MARROW_DEVICE_HEAP", "64t", "MARROW_DEVICE_HEAP is 70368744177664 bytes: expected at most 32T" },
+    { "MARROW_DEVICE_GROW", "64t", "MARROW_DEVICE_GROW is 70368744177664 bytes: expected at most 32T" },
+    { "MARROW_QUEUE_DEPTH", "100", "MARROW_QUEUE_DEPTH is 100: expected a power of two from 64 to 32768" },
+    { "MARROW_IB_MTU", "1000", "MARROW_IB_MTU is 1000: expected 0, 256" },
+    { "MARROW_IB_TIMEOUT", "32", "MARROW_IB_TIMEOUT is 32: expected 1 to 31" },
+    { "MARROW_IB_RETRY", "8", "MARROW_IB_RETRY is 8: expected 0 to 7" },
+    { "MARROW_IB_GID_INDEX", "-2", "MARROW_IB_GID_INDEX is -2: expected -1 to 255" },
+    { "MARROW_CUDA", "2", "MARROW_CUDA is 2: expected -1 to 1" },
+    { "MARROW_SPIN", "-2", "MARROW_SPIN is -2: expected -1 or more" },
+    { "MARROW_BARRIER_RADIX", "-1", "MARROW_BARRIER_RADIX is -1: expected 0 or more" },
 };
 
 START_TEST(nonsense_is_refused_by_name_and_value)
@@ -89,6 +105,48 @@ START_TEST(nonsense_is_refused_by_name_and_value)
     setenv(refused[_i].name, refused[_i].value, 1);
     ck_assert_int_eq(shmemi_env_parse(), -EINVAL);
     ck_assert_msg(strstr(last_line, refused[_i].says) != NULL, "said: %s", last_line);
+}
+END_TEST
+
+static const struct {
+    const char *name, *says; /* NULL: nothing */
+} names[] = {
+    { "MARROW_TRANSPROT", "MARROW_TRANSPROT is not a variable of Marrow and has no effect (did you mean MARROW_TRANSPORT?)" },
+    { "MARROW_TIMOUT", "did you mean MARROW_TIMEOUT?" },
+    { "MARROW_transport", "did you mean MARROW_TRANSPORT?" },
+    { "marrow_strict", "did you mean MARROW_STRICT?" },
+    { "MARROW_HCALIST", "did you mean MARROW_HCA_LIST?" },
+    { "MARROW_SYMMETRIC_SIZE", "did you mean SHMEM_SYMMETRIC_SIZE?" },
+    { "MARROW_GRAVITY", "MARROW_GRAVITY is not a variable of Marrow and has no effect (shmem-info -e lists them)" },
+    { "MAROW_TRANSPORT", "did you mean MARROW_TRANSPORT?" },
+    { "SHMEM_SYMETRIC_SIZE", "did you mean SHMEM_SYMMETRIC_SIZE?" },
+    { "SMA_SYMMETRIC_SIZ", "did you mean SHMEM_SYMMETRIC_SIZE?" },
+    { "SHMEM_SYMMETRIC_HEAP_SIZE", "did you mean SHMEM_SYMMETRIC_SIZE?" },
+    { "SHMEM_DEBGU", "did you mean SHMEM_DEBUG?" },
+    /* others', and ours */
+    { "SHMEM_BOUNCE_SIZE", NULL },
+    { "SHMEM_CC", NULL },
+    { "SHMEM_TRANSPORT", NULL },
+    { "SMA_VERSION", NULL },
+    { "MARROW_STRICTLY_NOT", "shmem-info -e" },
+    { "MARROW_TEST_ANYTHING", NULL },
+    { "MARROW_FORK_JOB", NULL },
+    { "MARROW_ROOT", NULL },
+    { "MARROW_TRANSPORT", NULL },
+    { "MARS_ATTACKS", NULL },
+};
+
+START_TEST(misspelt_names_are_said)
+{
+    setenv(names[_i].name, "auto", 1);
+    last_line[0] = '\0';
+    ck_assert_int_eq(shmemi_env_check_names(), 0);
+    if (names[_i].says)
+        ck_assert_msg(strstr(last_line, names[_i].says) != NULL, "said: %s", last_line);
+    else
+        ck_assert_str_eq(last_line, "");
+    shmemi_env.strict = true;
+    ck_assert_int_eq(shmemi_env_check_names(), names[_i].says ? -EINVAL : 0);
 }
 END_TEST
 
@@ -151,6 +209,7 @@ int main(void)
     tcase_add_loop_test(c, sizes_are_read_as_the_specification_says, 0, (int)(sizeof sizes / sizeof sizes[0]));
     tcase_add_test(c, shmem_names_win_over_sma_names);
     tcase_add_loop_test(c, nonsense_is_refused_by_name_and_value, 0, (int)(sizeof refused / sizeof refused[0]));
+    tcase_add_loop_test(c, misspelt_names_are_said, 0, (int)(sizeof names / sizeof names[0]));
     tcase_add_test(c, an_empty_value_counts_as_unset);
     tcase_add_test(c, flags_know_no);
     tcase_add_test(c, seconds_become_nanoseconds);
