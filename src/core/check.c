@@ -45,7 +45,14 @@ void shmemi_not_reachable(const char *call, const void *addr, int pe)
                      "share its static data (MARROW_STATIC_DATA)", addr, pe);
     if (shmemi_in_device_heap(addr) && shmemi.peers[pe].dheap)
         shmemi_fatal(call, "address %p is device memory, which this call does not take", addr);
-    shmemi_fatal(call, "memory of PE %d at %p is not reachable from this PE: no transport covers this pair", pe, addr);
+    if (shmemi_in_device_heap(addr) && !shmemi.peers[pe].heap)
+        shmemi_fatal(call, "%p is device memory of PE %d, which is on another node: calls from the host do not reach it, kernels "
+                     "do (shmem_device(7)); use host memory (shmem_malloc) for what hosts exchange", addr, pe);
+    if (shmemi_in_device_heap(addr))
+        shmemi_fatal(call, "%p is device memory of PE %d, whose GPU gives this PE's no peer access (shmem-info -t shows which "
+                     "do): let both PEs use GPUs that do, or exchange through host memory (shmem_malloc)", addr, pe);
+    shmemi_fatal(call, "memory of PE %d at %p is not reachable from this PE: that PE is on another node, and this job has no "
+                 "NIC open", pe, addr);
 }
 
 void shmemi_elsewhere(const char *call, const void *addr, size_t len, int pe)

@@ -112,6 +112,23 @@ static size_t get_block(size_t size, size_t align)
     return off;
 }
 
+/* NULL is an answer, but a program that does not look at it has a hard time: PE 0 says so, the first time. */
+static void say_full(const char *call, size_t size)
+{
+    static bool said;
+    enum shmemi_log_level level = said ? SHMEMI_LOG_INFO : SHMEMI_LOG_WARN;
+    struct shmemi_alloc_stats stats;
+
+    if (shmemi.my_pe != 0)
+        return;
+    said = true;
+    pthread_mutex_lock(&heap_lock);
+    shmemi_alloc_stats(heap, &stats);
+    pthread_mutex_unlock(&heap_lock);
+    shmemi_log(level, call, "%zu bytes: there is no room, the result is NULL; the heap has %zu bytes a PE (SHMEM_SYMMETRIC_SIZE), "
+               "of which %zu are in use and %zu free in one piece", size, stats.size, stats.used_bytes, stats.largest_free);
+}
+
 static void *allocate(const char *call, size_t size, size_t align)
 {
     size_t off;
@@ -120,6 +137,8 @@ static void *allocate(const char *call, size_t size, size_t align)
     if (size == 0)
         return NULL;
     off = get_block(size, align);
+    if (off == SHMEMI_ALLOC_FAIL)
+        say_full(call, size);
     barrier_and_compare(call, size);
     return address(off);
 }
@@ -196,6 +215,8 @@ SHMEMI_API(void *, shmem_calloc, (size_t count, size_t size))
     off = bytes == SIZE_MAX ? SHMEMI_ALLOC_FAIL : get_block(bytes, SHMEMI_ALLOC_MIN_ALIGN);
     if (off != SHMEMI_ALLOC_FAIL)
         memset(address(off), 0, bytes);
+    else
+        say_full("shmem_calloc", bytes);
     barrier_and_compare("shmem_calloc", bytes);
     return address(off);
 }
@@ -219,8 +240,10 @@ static void *move_block(const char *call, void *ptr, size_t old_size, size_t siz
 {
     void *fresh = address(get_block(size, SHMEMI_ALLOC_MIN_ALIGN));
 
-    if (!fresh)
+    if (!fresh) {
+        say_full(call, size);
         return NULL;
+    }
     memcpy(fresh, ptr, old_size < size ? old_size : size);
     release(call, ptr);
     return fresh;

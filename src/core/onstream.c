@@ -296,6 +296,24 @@ SHMEMI_API(void, shmemx_signal_wait_until_on_stream,
 
 /* ---- kernels of the program that meet across PEs ---- */
 
+/* Is that no kernel?  CUDA knows none where there is no GPU that it can use, or no code for it.  Said once. */
+static bool no_kernel(const struct CUfunc_st *function, const char *call)
+{
+    static bool said;
+
+    shmemi_check_init(call);
+    if (function)
+        return false;
+    if (!said && shmemi.gpu_up)
+        shmemi_warn(call, "CUDA does not know this kernel: was it compiled for this GPU (compute capability %d.%d), and linked "
+                    "into the program?", shmemi_gpu.cc / 10, shmemi_gpu.cc % 10);
+    else if (!said)
+        shmemi_warn(call, "no kernel can be launched, CUDA is not up: %s", *shmemi_devmem_why() ? shmemi_devmem_why()
+                    : "there is no usable GPU here, or no device memory was allocated before (shmem-info -t says more)");
+    said = true;
+    return true;
+}
+
 SHMEMI_API(int, shmemx_collective_launch_cufunction,
            (struct CUfunc_st *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
             unsigned block_y, unsigned block_z, void **args, size_t shared, struct CUstream_st *stream))
@@ -304,6 +322,8 @@ SHMEMI_API(int, shmemx_collective_launch_cufunction,
     const unsigned grid[3] = { grid_x, grid_y, grid_z }, block[3] = { block_x, block_y, block_z };
     int rc;
 
+    if (no_kernel(function, call))
+        return -1;
     need_gpu(call);
     rc = shmemi_kernel_launch_together(function, grid, block, args, shared, stream);
     if (rc)
@@ -316,6 +336,8 @@ SHMEMI_API(int, shmemx_collective_launch_query_gridsize_cufunction,
 {
     static const char call[] = "shmemx_collective_launch_query_gridsize";
 
+    if (no_kernel(function, call))
+        return -1;
     need_gpu(call);
     shmemi_check_result(gridsize, "gridsize", call);
     return shmemi_kernel_most_blocks(function, block_x * block_y * block_z, shared, gridsize);

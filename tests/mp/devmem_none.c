@@ -64,6 +64,9 @@ static void no_device(const char *why)
     tap_check(hears("shmemx_malloc_device] no device memory: "));
     tap_check(shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE) == NULL);
     tap_point("allocations of device memory give NULL, with a message");
+    tap_check(shmemx_collective_launch_cufunction(NULL, 1, 1, 1, 1, 1, 1, NULL, 0, NULL) != 0);
+    tap_check(hears("shmemx_collective_launch] no kernel can be launched, CUDA is not up: "));
+    tap_point("what launches kernels together says why it cannot");
     tap_check(shmemi_dev_state.n_pes == 0);
     tap_point("kernels do not believe that there is a job");
 }

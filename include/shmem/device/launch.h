@@ -19,15 +19,17 @@ int shmemx_collective_launch_query_gridsize_cufunction(struct CUfunc_st *functio
                                                        unsigned block_z, size_t shared, int *gridsize);
 }
 
-/* 0, or not: the library has said why, or CUDA does not know the kernel (then its error). */
+/* 0, or not: the library has said why; CUDA's error when that does not know the kernel, as without a usable GPU. */
 static inline int shmemx_collective_launch(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared,
                                            cudaStream_t stream)
 {
     cudaFunction_t function;
     cudaError_t status = cudaGetFuncBySymbol(&function, kernel);
 
-    if (status != cudaSuccess)
+    if (status != cudaSuccess) {
+        shmemx_collective_launch_cufunction(NULL, grid.x, grid.y, grid.z, block.x, block.y, block.z, args, shared, NULL);
         return (int)status;
+    }
     return shmemx_collective_launch_cufunction((struct CUfunc_st *)function, grid.x, grid.y, grid.z, block.x, block.y,
                                                block.z, args, shared, (struct CUstream_st *)stream);
 }
@@ -40,8 +42,10 @@ static inline int shmemx_collective_launch_query_gridsize(const void *kernel, di
     cudaError_t status = cudaGetFuncBySymbol(&function, kernel);
 
     (void)args;
-    if (status != cudaSuccess)
+    if (status != cudaSuccess) {
+        shmemx_collective_launch_query_gridsize_cufunction(NULL, block.x, block.y, block.z, shared, gridsize);
         return (int)status;
+    }
     return shmemx_collective_launch_query_gridsize_cufunction((struct CUfunc_st *)function, block.x, block.y, block.z, shared,
                                                               gridsize);
 }
