@@ -104,7 +104,8 @@ static const char help[] =
     "  --timeout SECONDS     end the job after that time, with status 124\n"
     "  --bind-to none|core   bind each PE to one CPU (default none)\n"
     "  --wdir DIR            run the program in DIR\n"
-    "  --nodes K             the PEs act as if they were on K nodes (needs a NIC)\n"
+    "  --nodes K             the PEs act as if they were on K nodes (needs a NIC);\n"
+    "                        without -n one PE on each\n"
     "  --host A:2,B:2        with mpirun and srun: hosts to run on\n"
     "  --no-pty              give the PEs pipes for their output, not terminals\n"
     "  --show                print mpirun's or srun's command line, run nothing\n"
@@ -303,6 +304,15 @@ static bool only_this_host(const char *hosts)
     return true;
 }
 
+/* Of mpirun and of srun, with other meanings: say what is to be had here. */
+static SHMEMI_NORETURN void usage_of_mpirun(const char *name)
+{
+    if (strcmp(name, "N") == 0)
+        usage("-%s is PEs a node for mpirun and nodes for srun, and needs --launcher mpirun here; -n PEs --nodes K makes this "
+              "machine act as K nodes", name);
+    usage("--%s needs --launcher mpirun", name);
+}
+
 static void check_fork(const struct parse *ps)
 {
     struct osh_options *opt = ps->opt;
@@ -310,7 +320,7 @@ static void check_fork(const struct parse *ps)
     long total = 0;
 
     if (ps->mpirun_only)
-        usage("--%s needs --launcher mpirun", ps->mpirun_only);
+        usage_of_mpirun(ps->mpirun_only);
     if (opt->hosts && !only_this_host(opt->hosts))
         usage("--host %s: other hosts need --launcher mpirun or srun", opt->hosts);
     if (opt->n_launcher_args)
@@ -334,11 +344,11 @@ static void check_nodes(const struct osh_options *opt)
         usage("%s needs --launcher fork or mpirun; with srun set MARROW_NODE by a script", "--nodes");
     for (int a = 0; a < opt->n_apps; a++) {
         if (opt->apps[a].n == 0)
-            usage("%s needs -n", "--nodes");
+            usage("%s with several programs: each needs its -n", "--nodes");
         total += opt->apps[a].n;
     }
     if (total < opt->nodes)
-        osh_die(OSH_EXIT_USAGE, "--nodes %d: there are only %ld PEs", opt->nodes, total);
+        osh_die(OSH_EXIT_USAGE, "--nodes %d: there are only %ld PEs (-n says how many)", opt->nodes, total);
 }
 
 void osh_parse(struct osh_options *opt, int argc, char **argv)
@@ -368,10 +378,12 @@ void osh_parse(struct osh_options *opt, int argc, char **argv)
         int n = parse_program(opt, argc, argv, literal);
         argc -= n, argv += n;
     } while (argc);
+    if (opt->nodes && opt->n_apps == 1 && opt->apps[0].n == 0)
+        opt->apps[0].n = opt->nodes; /* one on each, as srun has it */
     if (opt->launcher == OSH_FORK)
         check_fork(&ps);
     else if (opt->launcher == OSH_SRUN && ps.mpirun_only)
-        usage("--%s needs --launcher mpirun", ps.mpirun_only);
+        usage_of_mpirun(ps.mpirun_only);
     if (opt->nodes)
         check_nodes(opt);
 }

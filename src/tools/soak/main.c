@@ -2,6 +2,7 @@
 /* main.c - shmem-soak: random operations of all kinds, from a seed, with everything that they write or fetch checked. */
 #include "soak.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -244,8 +245,9 @@ int main(int argc, char **argv)
     }
     soak.started = soak_now();
     agree_on_seed();
-    if (soak_memory_open() || threads_open()) {
-        if (soak.me == 0)
+    rc = soak_memory_open();
+    if (rc || threads_open()) {
+        if (soak.me == 0 && rc != -ENODEV)
             fprintf(stderr, "shmem-soak: too little memory: set SHMEM_SYMMETRIC_SIZE, or lower --size or --threads\n");
         shmem_global_exit(EXIT_FAILURE);
     }

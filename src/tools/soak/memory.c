@@ -2,6 +2,7 @@
 /* memory.c - regions of the host heap, of static data and of the device heap, their shadows, and what each thread has. */
 #include "soak.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 const char *const soak_region_names[SOAK_REGIONS] = { "heap", "static data", "device heap" };
@@ -37,7 +38,7 @@ static int region_open(int region, unsigned char *at)
     return 0;
 }
 
-/* The regions' sizes; then their memory. */
+/* The regions' sizes; then their memory.  -ENODEV: no device memory, which was said. */
 int soak_memory_open(void)
 {
     unsigned char *at;
@@ -60,7 +61,13 @@ int soak_memory_open(void)
         return -1;
     if (soak.opt.device) {
         at = shmemx_align_device(256, soak.layout[SOAK_DEVICE].end);
-        if (!at || region_open(SOAK_DEVICE, at))
+        if (!at) {
+            if (soak.me == 0)
+                fprintf(stderr, "shmem-soak: --device: there is no device memory here, or too little of it for --size and "
+                        "--threads; the library has said why\n");
+            return -ENODEV;
+        }
+        if (region_open(SOAK_DEVICE, at))
             return -1;
     }
     soak_new_constants(soak.epoch);
