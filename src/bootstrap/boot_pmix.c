@@ -44,6 +44,7 @@ static int unusable(const char *why)
 #include <limits.h>
 #include <pmix.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 static struct {
@@ -250,15 +251,82 @@ static int init_once(void)
     return -ECONNREFUSED;
 }
 
+/*
+ * PMIx_Init waits for its server without a limit: one that is frozen, or an mpirun that has locked itself up because another
+ * PE died in it, would keep this process for ever, and no call takes it out of there again.
+ */
+struct join_watch {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    int limit_s;
+    bool running, joined;
+};
+
+static void *watch_join(void *arg)
+{
+    struct join_watch *w = arg;
+    struct timespec end;
+    bool joined;
+
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += w->limit_s;
+    pthread_mutex_lock(&w->lock);
+    while (!w->joined)
+        if (pthread_cond_timedwait(&w->cond, &w->lock, &end) == ETIMEDOUT)
+            break;
+    joined = w->joined;
+    pthread_mutex_unlock(&w->lock);
+    if (joined)
+        return NULL;
+    shmemi_err("boot", "PMIx_Init has not come back in %d s (MARROW_INIT_TIMEOUT): the PMIx server of this host (mpirun, its "
+               "daemon or slurmstepd) does not answer; it may hang since another process of the job has died in it", w->limit_s);
+    _exit(1);
+}
+
+static void join_begins(struct join_watch *w, int limit_s)
+{
+    pthread_condattr_t attr;
+    sigset_t all, old;
+
+    memset(w, 0, sizeof *w);
+    w->limit_s = limit_s;
+    if (limit_s <= 0)
+        return;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->cond, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&w->lock, NULL);
+    sigfillset(&all); /* the program's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    w->running = pthread_create(&w->thread, NULL, watch_join, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void join_ends(struct join_watch *w)
+{
+    if (!w->running)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->joined = true;
+    pthread_cond_signal(&w->cond);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+}
+
 static int pmix_open(struct shmemi_boot *boot)
 {
+    struct join_watch watch;
     int rc;
 
     if (!library)
         return -ELIBACC; /* not reached: probe has loaded it */
+    join_begins(&watch, boot->join_s);
     rc = init_once();
     if (rc == 0)
         rc = get_job_size(&boot->n_pes);
+    join_ends(&watch);
     if (rc)
         return rc;
     boot->pe = (int)myself.rank;

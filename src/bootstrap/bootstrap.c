@@ -138,7 +138,7 @@ static int pick_named(const char *wanted, const struct shmemi_boot_ops **ops_out
     return 0;
 }
 
-int shmemi_boot_open(struct shmemi_boot *boot, const char *wanted)
+int shmemi_boot_open(struct shmemi_boot *boot, const char *wanted, int join_s)
 {
     const struct shmemi_boot_ops *ops = NULL;
     int rc;
@@ -151,6 +151,7 @@ int shmemi_boot_open(struct shmemi_boot *boot, const char *wanted)
     if (rc)
         return rc;
     boot->ops = ops;
+    boot->join_s = join_s;
     rc = ops->open(boot);
     if (rc) {
         memset(boot, 0, sizeof *boot);

@@ -28,7 +28,7 @@ struct shmemi_boot_ops {
      */
     int (*probe)(void);
 
-    /* Joins the job; fills pe, n_pes, job_key of `boot`. */
+    /* Joins the job; fills pe, n_pes, job_key of `boot`.  Takes no longer than boot->join_s: else it ends the process. */
     int (*open)(struct shmemi_boot *boot);
 
     /*
@@ -60,6 +60,7 @@ struct shmemi_boot {
      * shmem_global_exit(0) every PE must be told by core and call abort(0) itself.
      */
     bool leave_on_zero;
+    int join_s; /* seconds that joining may take; 0: no limit */
 };
 
 /*
@@ -68,6 +69,6 @@ struct shmemi_boot {
  * environment that says N > 1 processes where no bootstrap can find them is an
  * error that names the variable and the remedy) and opens it.
  */
-int shmemi_boot_open(struct shmemi_boot *boot, const char *wanted);
+int shmemi_boot_open(struct shmemi_boot *boot, const char *wanted, int join_s);
 
 #endif

@@ -44,7 +44,7 @@ static unsigned char job_secret[16]; /* PE 0's card has it */
 
 static int boot_up(void)
 {
-    return shmemi_boot_open(&shmemi.boot, shmemi_env.bootstrap);
+    return shmemi_boot_open(&shmemi.boot, shmemi_env.bootstrap, (int)((shmemi_env.init_timeout + 999999999u) / 1000000000u));
 }
 
 static void boot_down(void)

@@ -61,7 +61,8 @@ static int early_pe(void)
 
 static void join(void)
 {
-    int rc = shmemi_boot_open(&boot, getenv("MARROW_BOOTSTRAP"));
+    const char *limit = getenv("MARROW_INIT_TIMEOUT");
+    int rc = shmemi_boot_open(&boot, getenv("MARROW_BOOTSTRAP"), limit ? atoi(limit) : 0);
 
     if (rc) {
         fprintf(stderr, "open: %s\n", strerror(-rc));

@@ -46,6 +46,12 @@ expect 137 "^oshrun: mpirun hangs: for 10 s it has not noticed that its process 
 go 60 env PMIX_NAMESPACE=gone PMIX_RANK=0 "$job" exchange
 expect 3 "PMIX_NAMESPACE=gone, but its PMIx server does not answer" "a PMIx server that is gone is named"
 
+# A server that hangs, as one in which another process has died; without a limit the PE would sit there for good.
+go 60 "${plain[@]}" -n 1 sh -c 'kill -STOP $PPID; MARROW_INIT_TIMEOUT=2 "$0" exchange 2> "$1"; echo "status $?" >> "$1"
+    kill -CONT $PPID' "$job" "$dir/frozen"
+holds "a PMIx server that hangs is named in time" eval 'grep -q "^status 1$" "$dir/frozen" &&
+    grep -q "PMIx_Init has not come back in 2 s (MARROW_INIT_TIMEOUT)" "$dir/frozen"'
+
 for code in 0 9; do
     go 60 "${plain[@]}" -n 3 "$job" abort 1 $code
     holds "abort $code" test "$status" = $code

@@ -39,7 +39,7 @@ static void clean(void)
 static int open_job(const char *wanted)
 {
     struct shmemi_boot boot;
-    int rc = shmemi_boot_open(&boot, wanted);
+    int rc = shmemi_boot_open(&boot, wanted, 0);
 
     if (rc == 0) {
         ck_assert_str_eq(boot.ops->name, "single");
@@ -205,7 +205,7 @@ START_TEST(single_exchanges_with_itself)
     int mine = 42, all = 0;
 
     clean();
-    ck_assert_int_eq(shmemi_boot_open(&boot, "single"), 0);
+    ck_assert_int_eq(shmemi_boot_open(&boot, "single", 0), 0);
     ck_assert_int_eq(boot.ops->allgather(&boot, &mine, sizeof mine, &all, 1), 0);
     ck_assert_int_eq(all, 42);
     ck_assert_int_eq(boot.ops->allgather(&boot, NULL, 0, NULL, 1), 0);
