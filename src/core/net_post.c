@@ -2,6 +2,15 @@
 /* net_post.c - one operation onto one queue, by whichever way that queue is posted to. */
 #include "net_queue.h"
 
+/* Never backwards, whichever thread comes last. */
+SHMEMI_INLINE void raise_to(uint64_t *word, uint64_t ticket)
+{
+    uint64_t old = SHMEMI_LD_RLX(word);
+
+    while (old < ticket && !__atomic_compare_exchange_n(word, &old, ticket, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
 /* What all posts do afterwards. */
 SHMEMI_INLINE uint64_t posted(struct shmemi_net_queue *q, uint64_t ticket, int flags, const char *call)
 {
@@ -10,11 +19,8 @@ SHMEMI_INLINE uint64_t posted(struct shmemi_net_queue *q, uint64_t ticket, int f
     if (!(flags & SHMEMI_SQ_DEFER) && q->n_deferred)
         SHMEMI_ST_RLX(&q->n_deferred, (uint8_t)0);
     if (q->mode == SHMEMI_NET_VERBS) {
-        uint64_t last = SHMEMI_LD_RLX(&q->last);
-
-        while (last < ticket && !__atomic_compare_exchange_n(&q->last, &last, ticket, true, __ATOMIC_RELAXED,
-                                                             __ATOMIC_RELAXED))
-            ;
+        raise_to(&q->last, ticket);
+        raise_to(flags & SHMEMI_SQ_DEFER ? &q->deferred : &q->rung, ticket);
     }
     shmemi_net_mark(q);
     return ticket;
@@ -110,12 +116,16 @@ bool shmemi_net_post_try(struct shmemi_net_queue *q, uint64_t raddr, const void 
 
 uint64_t shmemi_net_ring(struct shmemi_net_queue *q, const char *call)
 {
+    uint64_t last;
+
     SHMEMI_ST_RLX(&q->n_deferred, (uint8_t)0);
     if (q->mode == SHMEMI_NET_PRIVATE)
         return shmemi_sq_ring(&q->nic.sq, SHMEMI_SQ_PRIVATE);
     if (q->mode == SHMEMI_NET_SHARED)
         return shmemi_sq_ring(&q->nic.sq, SHMEMI_SQ_SHARED);
+    last = SHMEMI_LD_RLX(&q->last);
     if (shmemi_net.module->flush(&q->nic))
         shmemi_net_failed(q, call);
-    return SHMEMI_LD_RLX(&q->last);
+    raise_to(&q->rung, last);
+    return last;
 }

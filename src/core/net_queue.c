@@ -273,7 +273,7 @@ void shmemi_net_wait(struct shmemi_net_queue *q, uint64_t ticket, const char *ca
 
     if (shmemi_net_done(q, ticket, call))
         return;
-    if (SHMEMI_LD_RLX(&q->n_deferred))
+    if (shmemi_net_owes(q))
         shmemi_net_ring(q, call);
     w.nic = true;
     w.culprit = awaited;
@@ -296,7 +296,7 @@ static void quiet_ctx(struct shmemi_net_ctx *c, const char *call)
     if (c->alien)
         return; /* the parent's operations are the parent's */
     for (struct shmemi_net_queue *q = chain; q; q = q->next)
-        if (SHMEMI_LD_RLX(&q->n_deferred))
+        if (shmemi_net_owes(q))
             shmemi_net_ring(q, call);
     for (struct shmemi_net_queue *q = chain; q; q = q->next) {
         shmemi_net_wait_all(q, call);
@@ -363,7 +363,7 @@ void shmemi_net_progress(const char *call)
         if (!c->defers || c->alien)
             continue;
         for (struct shmemi_net_queue *q = SHMEMI_LD_ACQ(&c->chain); q; q = q->next)
-            if (SHMEMI_LD_RLX(&q->n_deferred))
+            if (shmemi_net_owes(q))
                 shmemi_net_ring(q, call);
     }
 }

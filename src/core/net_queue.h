@@ -42,10 +42,11 @@ struct shmemi_net_queue {
     bool has_data;
     /* changes with every post */
     bool dirty; /* PRIVATE and unshared VERBS: chained in the context */
-    uint8_t n_deferred;
+    uint8_t n_deferred; /* where threads share the queue only about right: shmemi_net_owes says what is true */
     int pe;
     struct shmemi_net_queue *next; /* in the context's chain: of the dirty ones, or of all where it is shared */
     uint64_t last, done;           /* VERBS: the last ticket, and what is complete */
+    uint64_t deferred, rung;       /* VERBS: the last ticket that was left to a later post, and the last one that was not */
     uint64_t probe;                /* ticket of the probe under way, or 0 */
 };
 
@@ -123,6 +124,17 @@ bool shmemi_net_post_try(struct shmemi_net_queue *q, uint64_t raddr, const void 
 /* Rings for what was deferred.  The ticket that covers all posts so far. */
 uint64_t shmemi_net_ring(struct shmemi_net_queue *q, const char *call);
 
+/*
+ * Something may still be without a doorbell.  Who has posted it, or was told so by who has, is never answered no.  A
+ * SHARED queue knows by itself, and rings only where it must.
+ */
+SHMEMI_INLINE bool shmemi_net_owes(const struct shmemi_net_queue *q)
+{
+    if (q->mode == SHMEMI_NET_PRIVATE)
+        return q->n_deferred;
+    return q->mode == SHMEMI_NET_SHARED || SHMEMI_LD_RLX(&q->deferred) > SHMEMI_LD_RLX(&q->rung);
+}
+
 /* The queue has something under way. */
 SHMEMI_INLINE void shmemi_net_mark(struct shmemi_net_queue *q)
 {
@@ -142,7 +154,7 @@ SHMEMI_INLINE int shmemi_net_defer(struct shmemi_net_queue *q, size_t len)
 
     if (!q->ctx->defers || len > SHMEMI_NET_DEFER_MAX || n >= SHMEMI_NET_BATCH)
         return 0;
-    SHMEMI_ST_RLX(&q->n_deferred, (uint8_t)n); /* threads that share a queue may count too few: only the batch is longer */
+    SHMEMI_ST_RLX(&q->n_deferred, (uint8_t)n);
     return SHMEMI_SQ_DEFER;
 }
 

@@ -122,6 +122,90 @@ static void threads(void)
     tap_point("threads on the default context and on their own");
 }
 
+/*
+ * Threads that share the default context's queues.  At the same moment one rings and another one leaves an operation without a
+ * doorbell; nobody rings after that, but who waits for it: another thread's quiet (a get that comes through a bounce
+ * buffer), and a wait for the peer's answer.
+ */
+static long asked, answered, rung[2];
+static int rounds;
+static pthread_barrier_t line;
+
+static int peer(void)
+{
+    return tap_me ^ 1;
+}
+
+static void *rings(void *arg)
+{
+    for (long i = 0; i < 2 * rounds; i++) {
+        pthread_barrier_wait(&line);
+        shmem_long_put(&rung[0], &i, 1, peer());
+        pthread_barrier_wait(&line);
+    }
+    return arg;
+}
+
+static void *leaves(void *arg)
+{
+    long got;
+
+    for (long i = 0; i < 2 * rounds; i++) {
+        got = -1; /* on the stack: no NIC knows it */
+        pthread_barrier_wait(&line);
+        if (i < rounds)
+            shmem_long_get_nbi(&got, &cells[i % CONTEXTS], 1, peer());
+        else if (tap_me % 2 == 0)
+            shmem_long_put_nbi(&asked, &i, 1, peer());
+        pthread_barrier_wait(&line);
+        if (i < rounds) {
+            shmem_quiet();
+            *(int *)arg += got != 5 * (i % CONTEXTS) + peer();
+        } else if (tap_me % 2 == 0) {
+            shmem_long_wait_until(&answered, SHMEM_CMP_GE, i);
+        }
+    }
+    return NULL;
+}
+
+static void *waits(void *arg)
+{
+    for (long i = 0; i < 2 * rounds; i++) {
+        pthread_barrier_wait(&line);
+        if (i < rounds) {
+            shmem_quiet();
+        } else if (tap_me % 2 == 1) {
+            shmem_long_wait_until(&asked, SHMEM_CMP_GE, i);
+            shmem_long_put(&answered, &i, 1, peer());
+        }
+        pthread_barrier_wait(&line);
+    }
+    return arg;
+}
+
+static void what_others_leave(void)
+{
+    void *(*const bodies[])(void *) = { rings, leaves, waits };
+    pthread_t t[THREADS];
+    int bad = 0;
+
+    rounds = tap_short() ? 200 : 2000;
+    for (int i = 0; i < CONTEXTS; i++)
+        cells[i] = 5 * i + tap_me;
+    shmem_barrier_all();
+    if (peer() < tap_n) {
+        pthread_barrier_init(&line, NULL, THREADS);
+        for (int i = 0; i < THREADS; i++)
+            pthread_create(&t[i], NULL, bodies[i], &bad);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(t[i], NULL);
+        pthread_barrier_destroy(&line);
+        tap_check_eq(bad, 0);
+    }
+    shmem_barrier_all();
+    tap_point("what a thread leaves without a doorbell when another one rings");
+}
+
 int main(void)
 {
     int provided;
@@ -132,6 +216,7 @@ int main(void)
     many_contexts();
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided); /* counted; from here on threads may share the queues */
     threads();
+    what_others_leave();
     many_contexts();
     shmem_finalize();
     return tap_done();
