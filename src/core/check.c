@@ -4,6 +4,7 @@
 
 #include "devmem.h"
 #include "heap.h"
+#include "net.h"
 
 void shmemi_not_initialized(const char *call)
 {
@@ -45,9 +46,13 @@ void shmemi_not_reachable(const char *call, const void *addr, int pe)
                      "share its static data (MARROW_STATIC_DATA)", addr, pe);
     if (shmemi_in_device_heap(addr) && shmemi.peers[pe].dheap)
         shmemi_fatal(call, "address %p is device memory, which this call does not take", addr);
+    if (shmemi_in_device_heap(addr) && shmemi_net_reaches(addr, pe))
+        shmemi_fatal(call, "%p is device memory of PE %d, to which only the NIC leads: this call does not take that way; calls of "
+                     "the host (shmem_putmem) and kernels (shmem_device(7)) do", addr, pe);
     if (shmemi_in_device_heap(addr) && !shmemi.peers[pe].heap)
-        shmemi_fatal(call, "%p is device memory of PE %d, which is on another node: calls from the host do not reach it, kernels "
-                     "do (shmem_device(7)); use host memory (shmem_malloc) for what hosts exchange", addr, pe);
+        shmemi_fatal(call, "%p is device memory of PE %d, which is on another node, and its NIC has not registered it (that PE "
+                     "has said why): load nvidia-peermem, or use a driver and a kernel with dma-bufs; or keep in host memory "
+                     "(shmem_malloc) what nodes exchange", addr, pe);
     if (shmemi_in_device_heap(addr))
         shmemi_fatal(call, "%p is device memory of PE %d, whose GPU gives this PE's no peer access (shmem-info -t shows which "
                      "do): let both PEs use GPUs that do, or exchange through host memory (shmem_malloc)", addr, pe);

@@ -85,6 +85,8 @@ void shmemi_far_finish(const struct shmemi_group *g);
 /* Teams that span nodes, all sizes; arguments are checked, and not empty but for collect. */
 void shmemi_span_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t len, int root,
                            const char *call);
+/* Teams without lines: bytes of the members before this one, each of which brings `len`. */
+size_t shmemi_span_offset(struct shmemi_team *t, size_t len, const char *call);
 void shmemi_span_collect(struct shmemi_team *t, void *dest, const void *source, size_t len, const char *call);
 
 /* ---- checks and copies ---- */

@@ -245,8 +245,8 @@ static void add_lengths(const struct shmemi_payload *p, const void *in)
         acc[i] += more[i];
 }
 
-/* Bytes of the members before this one: the lengths go over the tree in windows of members. */
-static size_t tree_offset(struct shmemi_team *t, size_t len, const char *call)
+/* The lengths go over the tree in windows of members. */
+size_t shmemi_span_offset(struct shmemi_team *t, size_t len, const char *call)
 {
     SHMEMI_ALIGNED_LINE uint64_t window[SHMEMI_STAGE_BYTES / 3 / sizeof(uint64_t)];
     int most = (int)(t->coll->span->payload_max / sizeof window[0]);
@@ -274,7 +274,7 @@ void shmemi_span_collect(struct shmemi_team *t, void *dest, const void *source, 
         eager_collect(t, dest, source, len, call);
         return;
     }
-    shmemi_far_spread(&g, dest, tree_offset(t, len, call), source, len);
+    shmemi_far_spread(&g, dest, shmemi_span_offset(t, len, call), source, len);
     shmemi_far_finish(&g);
 }
 

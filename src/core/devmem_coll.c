@@ -2,14 +2,17 @@
 /*
  * devmem_coll.c - the host's collectives on buffers in the device heap.
  *
- * What only moves is moved by the copy engine, to each member, between two meetings of the hosts.  Reductions are a kernel
- * of the library, the one of the routines on streams; where there is none (built without nvcc, long double, static data)
- * and for scans, the hosts combine: each a share of the elements for all, as coll_bulk.c and scan.c do.
+ * What only moves is moved by the copy engine, to each member, and by the NIC to those of other nodes, between two meetings of
+ * the hosts.  Reductions are a kernel of the library, the one of the routines on streams; where there is none (built without
+ * nvcc, long double, static data, members on several nodes) and for scans, the hosts combine: each a share of the elements
+ * for all, as coll_bulk.c and scan.c do.
  */
 #include "devmem_coll.h"
 
 #include "devmem_rma.h"
 #include "onstream.h"
+#include "rma.h"
+#include "span.h"
 #include "transports/cuda/gpu.h"
 #include "transports/cuda/kernel_args.h"
 
@@ -32,13 +35,19 @@ static void move(void *to, const void *from, size_t len, bool wait, const void *
 /* Gives `len` bytes at `source`, local, to member i's `dest`; complete after finish(). */
 static void give(struct shmemi_team *t, int i, void *dest, const void *source, size_t len, const char *call)
 {
-    if (len)
-        move(shmemi_devmem_address(dest, len, shmemi_team_world_pe(t, i), call), source, len, false, dest, call);
+    int pe = shmemi_team_world_pe(t, i);
+
+    if (!len)
+        return;
+    if (shmemi_devmem_far(dest, len, pe, call))
+        shmemi_net_put(SHMEM_CTX_DEFAULT, dest, source, len, pe, true, call);
+    else
+        move(shmemi_devmem_address(dest, len, pe, call), source, len, false, dest, call);
 }
 
 static void finish(struct shmemi_team *t, const char *call)
 {
-    shmemi_devmem_quiet(call);
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_team_sync(t, call);
 }
 
@@ -70,22 +79,30 @@ void shmemi_devmem_fcollect(struct shmemi_team *t, void *dest, const void *sourc
     finish(t, call);
 }
 
-void shmemi_devmem_collect(struct shmemi_team *t, void *dest, const void *source, size_t len, const char *call)
+/* Bytes of the members before this one. */
+static size_t offset(struct shmemi_team *t, uint64_t mine, const char *call)
 {
     struct shmemi_exchange x;
-    const uint64_t mine = len;
     size_t at = 0;
 
-    source = own(source, len, call);
-    if (t->coll->span) /* one of the members cannot reach all of the others' device memory */
-        shmemi_fatal(call, "address %p is device memory, and members of the team are on other nodes", source);
+    if (t->coll->span && !t->coll->span->lines)
+        return shmemi_span_offset(t, mine, call);
     shmemi_exchange_begin(&x, t, &mine, sizeof mine, call);
-    for (int i = 0; i < t->n_pes; i++) {
+    for (int i = 0; i < t->my_pe; i++) {
         const uint64_t *theirs = shmemi_exchange_from(&x, i);
 
-        at += i < t->my_pe ? (size_t)*theirs : 0;
+        at += (size_t)*theirs;
     }
     shmemi_exchange_end(&x, true);
+    return at;
+}
+
+void shmemi_devmem_collect(struct shmemi_team *t, void *dest, const void *source, size_t len, const char *call)
+{
+    size_t at;
+
+    source = own(source, len, call);
+    at = offset(t, len, call);
     for (int step = 1; step <= t->n_pes; step++)
         give(t, partner(t, step), (char *)dest + at, source, len, call);
     finish(t, call);
@@ -107,6 +124,8 @@ void shmemi_devmem_alltoalls(struct shmemi_team *t, void *dest, const void *sour
 
         if (dst == 1 && sst == 1)
             give(t, i, to, part, nelems * elem, call);
+        else if (shmemi_devmem_far(to, span, pe, call))
+            shmemi_net_put_strided(SHMEM_CTX_DEFAULT, to, (size_t)dst * elem, part, (size_t)sst * elem, nelems, elem, pe, call);
         else if (shmemi_gpu_copy2d(shmemi_devmem_address(to, span, pe, call), (size_t)dst * elem, part, (size_t)sst * elem, elem,
                                    nelems))
             shmemi_fatal(call, "%zu elements at %p (PE %d): the GPU's copy failed", nelems, dest, pe);
@@ -160,10 +179,32 @@ static unsigned char *chunks(const char *call)
     return p;
 }
 
-/* `len` bytes at the symmetric address `addr` of a member. */
-static void *at_member(const struct shmemi_group *g, int i, const void *addr, size_t len)
+/* Takes `len` bytes at the symmetric address `addr` of a member to the host. */
+static void take(const struct shmemi_group *g, int i, void *to, const void *addr, size_t len)
 {
-    return shmemi_devmem_address(addr, len, shmemi_group_pe(g, i), g->call);
+    int pe = shmemi_group_pe(g, i);
+
+    if (shmemi_devmem_far(addr, len, pe, g->call))
+        shmemi_net_get(SHMEM_CTX_DEFAULT, to, addr, len, pe, false, g->call);
+    else
+        move(to, shmemi_devmem_address(addr, len, pe, g->call), len, true, addr, g->call);
+}
+
+/* And there; complete after shmemi_quiet. */
+static void bring(const struct shmemi_group *g, int i, void *addr, const void *from, size_t len)
+{
+    int pe = shmemi_group_pe(g, i);
+
+    if (shmemi_devmem_far(addr, len, pe, g->call))
+        shmemi_net_put(SHMEM_CTX_DEFAULT, addr, from, len, pe, false, g->call);
+    else
+        move(shmemi_devmem_address(addr, len, pe, g->call), from, len, true, addr, g->call);
+}
+
+static void end(const struct shmemi_group *g)
+{
+    shmemi_quiet(SHMEM_CTX_DEFAULT, g->call);
+    shmemi_group_sync(g);
 }
 
 static void share_reduce(const struct shmemi_group *g, void *dest, const void *source, size_t n_all, size_t elem,
@@ -181,16 +222,16 @@ static void share_reduce(const struct shmemi_group *g, void *dest, const void *s
 
         n = count < CHUNK_BYTES / elem ? count : CHUNK_BYTES / elem;
         len = n * elem;
-        move(acc, at_member(g, 0, from, len), len, true, source, g->call);
+        take(g, 0, acc, from, len);
         for (int i = 1; i < g->n_pes; i++) {
-            move(part, at_member(g, i, from, len), len, true, source, g->call);
+            take(g, i, part, from, len);
             kernel(acc, part, n);
         }
         for (int i = 0; i < g->n_pes; i++)
-            move(at_member(g, i, to, len), acc, len, true, dest, g->call);
+            bring(g, i, to, acc, len);
     }
     free(acc);
-    shmemi_group_sync(g);
+    end(g);
 }
 
 void shmemi_devmem_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nreduce, size_t elem,
@@ -202,7 +243,7 @@ void shmemi_devmem_reduce(struct shmemi_team *t, void *dest, const void *source,
 
     own(dest, len, call);
     own(source, len, call);
-    if (!shmemi_devmem_kernels() || !kernels_reach(dest) || !kernels_reach(source) || !kernel_for(kernel, &op, &kind)) {
+    if (t->coll->span || !shmemi_devmem_kernels() || !kernels_reach(dest) || !kernels_reach(source) || !kernel_for(kernel, &op, &kind)) {
         share_reduce(&g, dest, source, nreduce, elem, kernel);
         return;
     }
@@ -230,17 +271,17 @@ void shmemi_devmem_scan(struct shmemi_team *t, void *dest, const void *source, s
         len = n * elem;
         memset(sum, 0, len);
         for (int i = 0; i < g.n_pes; i++) {
-            move(part, at_member(&g, i, from, len), len, true, source, call);
+            take(&g, i, part, from, len);
             if (!inclusive)
-                move(at_member(&g, i, to, len), sum, len, true, dest, call);
+                bring(&g, i, to, sum, len);
             if (i == 0)
                 memcpy(sum, part, len);
             else
                 kernel(sum, part, n);
             if (inclusive)
-                move(at_member(&g, i, to, len), sum, len, true, dest, call);
+                bring(&g, i, to, sum, len);
         }
     }
     free(sum);
-    shmemi_group_sync(&g);
+    end(&g);
 }

@@ -6,6 +6,7 @@
 #include "env.h"
 #include "log.h"
 #include "net_bounce.h"
+#include "net_dheap.h"
 #include "net_queue.h"
 #include "nic_load.h"
 #include "node.h"
@@ -239,6 +240,8 @@ bool shmemi_net_reaches(const void *addr, int pe)
 
     if (!shmemi_net.up || (unsigned)pe >= (unsigned)shmemi.n_pes)
         return false;
+    if (shmemi_in_device_heap(addr))
+        return shmemi_net_dheap(pe).base != 0;
     return a - shmemi.heap_base < shmemi.heap_len ||
            (a - shmemi.data_base < shmemi.data_len && shmemi_net.peers[pe].data != 0);
 }

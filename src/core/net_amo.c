@@ -99,10 +99,11 @@ static void fetch_later(const struct amo *a, void *old_out)
     struct shmemi_net_ctx *c = a->q->ctx;
     int flags = shmemi_net_defer(a->q, a->size);
     uint64_t laddr;
+    uint32_t lkey;
     char *between;
 
-    if (!is_be(a) && shmemi_net_registered(old_out, a->size, &laddr)) {
-        post(a, laddr, a->q->lkey, flags);
+    if (!is_be(a) && shmemi_net_registered(old_out, a->size, &laddr, &lkey)) {
+        post(a, laddr, lkey, flags);
         return;
     }
     shmemi_bounce_lock(c);
@@ -157,7 +158,7 @@ void shmemi_net_amo(shmem_ctx_t ctx, int op, void *dest, const void *operand, co
                     size_t size, int pe, bool nbi, const char *call)
 {
     struct amo a = { .op = (enum shmemi_amo_op)op, .size = size, .call = call };
-    uint64_t old;
+    uint64_t old, result;
 
     a.q = shmemi_net_queue_of(ctx, dest, pe, call);
     a.raddr = shmemi_net_raddr(a.q, dest, call);
@@ -174,6 +175,8 @@ void shmemi_net_amo(shmem_ctx_t ctx, int op, void *dest, const void *operand, co
     } else {
         old = fetch_now(&a);
     }
-    if (old_out)
-        store(old_out, old, size);
+    if (!old_out)
+        return;
+    store(&result, old, size);
+    shmemi_net_move(old_out, &result, size, call);
 }

@@ -58,7 +58,7 @@ static void make(struct shmemi_net_bounce *b, const char *call)
 }
 
 /* Hands over what the operation has brought, once. */
-static void copy_on(struct shmemi_bounce_op *op)
+static void copy_on(struct shmemi_bounce_op *op, const char *call)
 {
     uint32_t be;
 
@@ -67,9 +67,9 @@ static void copy_on(struct shmemi_bounce_op *op)
     if (op->kind == SHMEMI_BOUNCE_AMO4) {
         memcpy(&be, op->from, sizeof be);
         be = __builtin_bswap32(be); /* as the NIC writes 4-byte results, whatever this CPU's order: see be32 in net_amo.c */
-        memcpy(op->to, &be, sizeof be);
+        shmemi_net_move(op->to, &be, sizeof be, call);
     } else {
-        memcpy(op->to, op->from, op->len);
+        shmemi_net_move(op->to, op->from, op->len, call);
     }
     op->to = NULL;
 }
@@ -79,7 +79,7 @@ static void retire_oldest(struct shmemi_net_bounce *b, const char *call)
     struct shmemi_bounce_op *op = &b->ops[b->first % SHMEMI_BOUNCE_OPS];
 
     shmemi_net_wait(op->q, op->ticket, call);
-    copy_on(op);
+    copy_on(op, call);
     b->tail = op->end;
     b->first++;
 }
@@ -129,7 +129,7 @@ void shmemi_bounce_drain(struct shmemi_net_ctx *c, const struct shmemi_net_queue
 
         if (op->q == only && op->to) {
             shmemi_net_wait(op->q, op->ticket, call);
-            copy_on(op);
+            copy_on(op, call);
         }
     }
     shmemi_bounce_unlock(c);

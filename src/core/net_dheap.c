@@ -4,6 +4,7 @@
 
 #include "env.h"
 #include "log.h"
+#include "net_queue.h"
 #include "transports/cuda/gpu.h"
 
 #include <errno.h>
@@ -19,6 +20,8 @@ struct kept {
 static struct {
     struct kept *keys;              /* newest first */
     struct shmemi_net_dheap *peers; /* by world PE; NULL before the first meeting */
+    uint32_t lkey;                  /* what threads that post read: as of the last meeting */
+    size_t len, wanted;
     bool said;
 } it;
 
@@ -41,6 +44,7 @@ int shmemi_net_dheap_register(size_t len)
     struct kept *k;
     int rc;
 
+    it.wanted = len; /* the others' may be registered where this one is not */
     if (!shmemi_net.up || (it.said && !it.keys))
         return 0;
     k = calloc(1, sizeof *k);
@@ -75,13 +79,28 @@ void shmemi_net_dheap_withdraw(void)
     free(k);
 }
 
+/* In place, since other threads read: a base stays what it is. */
+static void take_in(const struct shmemi_net_dheap *all)
+{
+    for (int pe = 0; pe < shmemi.n_pes; pe++) {
+        it.peers[pe].base = all[pe].base;
+        SHMEMI_ST_RLX(&it.peers[pe].rkey, all[pe].rkey);
+    }
+    SHMEMI_ST_RLX(&it.lkey, it.keys ? it.keys->key.lkey : 0);
+    it.len = it.wanted;
+    shmemi_net_queues_dheap();
+}
+
 bool shmemi_net_dheap_meet(bool good, int *bad_pe_out, const char *call)
 {
     struct shmemi_net_dheap mine = { it.keys ? shmemi.dheap_base : 0, it.keys ? it.keys->key.rkey : 0, good };
     int timeout_s = (int)((shmemi_env.init_timeout + 999999999u) / 1000000000u);
     struct shmemi_net_dheap *all = calloc((size_t)shmemi.n_pes, sizeof *all);
-    int rc = all ? shmemi.boot.ops->allgather(&shmemi.boot, &mine, sizeof mine, all, timeout_s) : -ENOMEM;
+    int rc;
 
+    if (!it.peers)
+        it.peers = calloc((size_t)shmemi.n_pes, sizeof *it.peers);
+    rc = all && it.peers ? shmemi.boot.ops->allgather(&shmemi.boot, &mine, sizeof mine, all, timeout_s) : -ENOMEM;
     if (rc) {
         errno = -rc;
         shmemi_fatal(call, "PEs cannot tell each other about their device memory: %m");
@@ -90,12 +109,9 @@ bool shmemi_net_dheap_meet(bool good, int *bad_pe_out, const char *call)
     for (int pe = 0; pe < shmemi.n_pes && *bad_pe_out < 0; pe++)
         if (!all[pe].good)
             *bad_pe_out = pe;
-    if (*bad_pe_out < 0) {
-        free(it.peers);
-        it.peers = all;
-    } else {
-        free(all);
-    }
+    if (*bad_pe_out < 0)
+        take_in(all);
+    free(all);
     return *bad_pe_out < 0;
 }
 
@@ -105,6 +121,8 @@ void shmemi_net_dheap_down(void)
         shmemi_net_dheap_withdraw();
     free(it.peers);
     it.peers = NULL;
+    it.lkey = 0;
+    it.len = it.wanted = 0;
     it.said = false;
 }
 
@@ -115,5 +133,10 @@ struct shmemi_net_dheap shmemi_net_dheap(int pe)
 
 uint32_t shmemi_net_dheap_lkey(void)
 {
-    return it.keys ? it.keys->key.lkey : 0;
+    return SHMEMI_LD_RLX(&it.lkey);
+}
+
+size_t shmemi_net_dheap_len(void)
+{
+    return it.len;
 }

@@ -28,7 +28,9 @@ void shmemi_net_dheap_withdraw(void);
 bool shmemi_net_dheap_meet(bool good, int *bad_pe_out, const char *call);
 void shmemi_net_dheap_down(void);
 
+/* As of the last meeting. */
 struct shmemi_net_dheap shmemi_net_dheap(int pe);
-uint32_t shmemi_net_dheap_lkey(void);
+size_t shmemi_net_dheap_len(void); /* of each */
+uint32_t shmemi_net_dheap_lkey(void); /* of the own one; 0: its NIC does not know it */
 
 #endif

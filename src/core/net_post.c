@@ -36,9 +36,9 @@ uint64_t shmemi_net_post_inline(struct shmemi_net_queue *q, uint64_t raddr, cons
     uint64_t t;
 
     if (q->mode == SHMEMI_NET_VERBS)
-        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, q->rkey, data, 0, len, flags);
+        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, shmemi_rkey(q, raddr), data, 0, len, flags);
     else
-        t = SQ_CALL(q, shmemi_sq_write_inline, raddr, q->rkey_be, data, len, flags);
+        t = SQ_CALL(q, shmemi_sq_write_inline, raddr, shmemi_rkey_be(q, raddr), data, len, flags);
     return posted(q, t, flags, call);
 }
 
@@ -48,23 +48,27 @@ uint64_t shmemi_net_post_write(struct shmemi_net_queue *q, uint64_t raddr, uint6
     uint64_t t;
 
     if (q->mode == SHMEMI_NET_VERBS)
-        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, q->rkey, (const void *)(uintptr_t)laddr, lkey, len, flags);
+        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, shmemi_rkey(q, raddr), (const void *)(uintptr_t)laddr, lkey,
+                                               len, flags);
     else
-        t = SQ_CALL(q, shmemi_sq_write, raddr, q->rkey_be, laddr, shmemi_be32_of(lkey), len, flags);
+        t = SQ_CALL(q, shmemi_sq_write, raddr, shmemi_rkey_be(q, raddr), laddr, shmemi_be32_of(lkey), len,
+                    flags & ~SHMEMI_NIC_IN_PLACE);
     return posted(q, t, flags, call);
 }
 
 uint64_t shmemi_net_post_inline_signal(struct shmemi_net_queue *q, uint64_t raddr, const void *data, uint32_t len,
                                        const struct shmemi_sq_signal *sig, const char *call)
 {
-    return posted(q, SQ_CALL(q, shmemi_sq_write_inline_signal, raddr, q->rkey_be, data, len, sig, 0), 0, call);
+    return posted(q, SQ_CALL(q, shmemi_sq_write_inline_signal, raddr, shmemi_rkey_be(q, raddr), data, len, sig, 0), 0,
+                  call);
 }
 
 uint64_t shmemi_net_post_write_signal(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey,
                                       uint32_t len, const struct shmemi_sq_signal *sig, const char *call)
 {
-    return posted(q, SQ_CALL(q, shmemi_sq_write_signal, raddr, q->rkey_be, laddr, shmemi_be32_of(lkey), len, sig, 0), 0,
-                  call);
+    return posted(q, SQ_CALL(q, shmemi_sq_write_signal, raddr, shmemi_rkey_be(q, raddr), laddr, shmemi_be32_of(lkey), len,
+                             sig, 0),
+                  0, call);
 }
 
 uint64_t shmemi_net_post_read(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, uint32_t len,
@@ -73,17 +77,18 @@ uint64_t shmemi_net_post_read(struct shmemi_net_queue *q, uint64_t raddr, uint64
     uint64_t t;
 
     if (q->mode == SHMEMI_NET_VERBS)
-        t = (uint64_t)shmemi_net.module->read(&q->nic, raddr, q->rkey, (void *)(uintptr_t)laddr, lkey, len, flags);
+        t = (uint64_t)shmemi_net.module->read(&q->nic, raddr, shmemi_rkey(q, raddr), (void *)(uintptr_t)laddr, lkey, len,
+                                              flags);
     else
-        t = SQ_CALL(q, shmemi_sq_read, raddr, q->rkey_be, laddr, shmemi_be32_of(lkey), len, flags);
+        t = SQ_CALL(q, shmemi_sq_read, raddr, shmemi_rkey_be(q, raddr), laddr, shmemi_be32_of(lkey), len, flags);
     return posted(q, t, flags, call);
 }
 
 uint64_t shmemi_net_post_amo(struct shmemi_net_queue *q, int op, unsigned size, uint64_t raddr, uint64_t operand,
                              uint64_t cond, uint64_t laddr, uint32_t lkey, int flags, const char *call)
 {
-    uint64_t t = SQ_CALL(q, shmemi_sq_amo, (enum shmemi_sq_amo_op)op, size, raddr, q->rkey_be, operand, cond, laddr,
-                         shmemi_be32_of(lkey), flags);
+    uint64_t t = SQ_CALL(q, shmemi_sq_amo, (enum shmemi_sq_amo_op)op, size, raddr, shmemi_rkey_be(q, raddr), operand, cond,
+                         laddr, shmemi_be32_of(lkey), flags);
 
     return posted(q, t, flags, call);
 }
@@ -96,7 +101,8 @@ uint64_t shmemi_net_post_atomic(struct shmemi_net_queue *q, uint64_t raddr, uint
     if (q->mode != SHMEMI_NET_VERBS)
         return shmemi_net_post_amo(q, compare ? SHMEMI_SQ_CSWAP : SHMEMI_SQ_FETCH_ADD, 8, raddr, operand,
                                    compare ? *compare : 0, laddr, lkey, flags, call);
-    t = shmemi_net.module->atomic(&q->nic, raddr, q->rkey, operand, compare, (uint64_t *)(uintptr_t)laddr, lkey, flags);
+    t = shmemi_net.module->atomic(&q->nic, raddr, shmemi_rkey(q, raddr), operand, compare, (uint64_t *)(uintptr_t)laddr,
+                                  lkey, flags);
     return posted(q, (uint64_t)t, flags, call);
 }
 
@@ -105,9 +111,9 @@ bool shmemi_net_post_try(struct shmemi_net_queue *q, uint64_t raddr, const void 
     uint64_t t;
 
     if (q->mode == SHMEMI_NET_VERBS)
-        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, q->rkey, data, 0, len, 0);
+        t = (uint64_t)shmemi_net.module->write(&q->nic, raddr, shmemi_rkey(q, raddr), data, 0, len, 0);
     else
-        t = SQ_CALL(q, shmemi_sq_write_inline, raddr, q->rkey_be, data, len, 0);
+        t = SQ_CALL(q, shmemi_sq_write_inline, raddr, shmemi_rkey_be(q, raddr), data, len, 0);
     if ((int64_t)t < 0)
         return false;
     *ticket_out = posted(q, t, 0, "");

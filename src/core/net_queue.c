@@ -5,6 +5,7 @@
 #include "ctx.h"
 #include "exit.h"
 #include "log.h"
+#include "net_dheap.h"
 #include "wait.h"
 
 #include <errno.h>
@@ -120,6 +121,18 @@ SHMEMI_NORETURN static void no_nic(struct shmemi_net_ctx *c, const void *addr, i
     shmemi_not_reachable(call, addr, pe);
 }
 
+/* Threads that post meanwhile have addresses in what was there before, for which the old key stays good. */
+static void fill_dheap(struct shmemi_net_queue *q)
+{
+    struct shmemi_net_dheap d = shmemi_net_dheap(q->pe);
+
+    if (!d.base)
+        return;
+    q->dheap_at = d.base;
+    SHMEMI_ST_RLX(&q->dheap_rkey, d.rkey);
+    SHMEMI_ST_RLX(&q->dheap_len, (uint64_t)shmemi_net_dheap_len());
+}
+
 static void fill(struct shmemi_net_queue *q, struct shmemi_net_ctx *c, int pe)
 {
     const struct shmemi_net_peer *p = &shmemi_net.peers[pe];
@@ -134,6 +147,7 @@ static void fill(struct shmemi_net_queue *q, struct shmemi_net_ctx *c, int pe)
     q->lkey = shmemi_net.key.lkey;
     q->lkey_be = shmemi_be32_of(q->lkey);
     q->inline_max = shmemi_net.nic->inline_max;
+    fill_dheap(q);
     q->mode = shmemi_net.nic->kind == SHMEMI_NIC_VERBS ? SHMEMI_NET_VERBS
               : c->shared                              ? SHMEMI_NET_SHARED
                                                        : SHMEMI_NET_PRIVATE;
@@ -207,6 +221,13 @@ void shmemi_net_check_left(int pe, const char *call)
 {
     if (shmemi_net_left(pe))
         shmemi_fatal(call, "waits for PE %d, which has exited without calling shmem_finalize", pe);
+}
+
+uint64_t shmemi_net_dheap_raddr(const struct shmemi_net_queue *q, const void *addr, const char *call)
+{
+    if (!q->dheap_at)
+        shmemi_not_reachable(call, addr, q->pe);
+    return (uintptr_t)addr - shmemi.dheap_base + q->dheap_at;
 }
 
 void shmemi_net_failed(struct shmemi_net_queue *q, const char *call)
@@ -495,6 +516,17 @@ static void drain(uint64_t until_ns)
     for (struct shmemi_net_ctx *c = all; c; c = c->next)
         for (struct shmemi_net_queue *q = c->chain; q; q = q->next)
             settle(q, until_ns);
+}
+
+void shmemi_net_queues_dheap(void)
+{
+    for (struct shmemi_net_ctx *c = SHMEMI_LD_ACQ(&all); c; c = c->next) {
+        pthread_mutex_lock(&c->lock); /* a queue that is being made has seen the change, or is seen here */
+        for (int pe = 0; c->queues && pe < shmemi.n_pes; pe++)
+            if (c->queues[pe])
+                fill_dheap(c->queues[pe]);
+        pthread_mutex_unlock(&c->lock);
+    }
 }
 
 void shmemi_net_queues_fini(void)

@@ -19,6 +19,7 @@
 #include "net.h"
 
 #include "check.h"
+#include "devmem_rma.h"
 #include "net_bounce.h"
 
 #include <pthread.h>
@@ -40,6 +41,9 @@ struct shmemi_net_queue {
     uint32_t inline_max;
     uint8_t mode; /* enum shmemi_net_mode */
     bool has_data;
+    /* the peer's device heap, once it is known to its NIC; it may grow, under a new key (net_dheap.h) */
+    uint64_t dheap_at, dheap_len;
+    uint32_t dheap_rkey;
     /* changes with every post */
     bool dirty; /* PRIVATE and unshared VERBS: chained in the context */
     uint8_t n_deferred; /* where threads share the queue only about right: shmemi_net_owes says what is true */
@@ -87,6 +91,8 @@ SHMEMI_INLINE struct shmemi_net_queue *shmemi_net_queue_of(shmem_ctx_t ctx, cons
 }
 
 SHMEMI_COLD SHMEMI_NORETURN void shmemi_net_no_data(const struct shmemi_net_queue *q, const void *addr, const char *call);
+/* The same for an address in the device heap. */
+SHMEMI_COLD uint64_t shmemi_net_dheap_raddr(const struct shmemi_net_queue *q, const void *addr, const char *call);
 
 /* Where an own symmetric address, already checked, lies at the peer. */
 SHMEMI_INLINE uint64_t shmemi_net_raddr(const struct shmemi_net_queue *q, const void *addr, const char *call)
@@ -95,9 +101,24 @@ SHMEMI_INLINE uint64_t shmemi_net_raddr(const struct shmemi_net_queue *q, const 
 
     if (shmemi_likely(a - shmemi.heap_base < shmemi.heap_len))
         return a + q->heap_delta;
+    if (shmemi_unlikely(a - shmemi.dheap_base < shmemi.dheap_len))
+        return shmemi_net_dheap_raddr(q, addr, call);
     if (shmemi_unlikely(!q->has_data))
         shmemi_net_no_data(q, addr, call);
     return a + q->data_delta;
+}
+
+/* The key of what lies at that address of the peer: the slice's, or the device heap's. */
+SHMEMI_INLINE uint32_t shmemi_rkey(const struct shmemi_net_queue *q, uint64_t raddr)
+{
+    return shmemi_likely(raddr - q->dheap_at >= SHMEMI_LD_RLX(&q->dheap_len)) ? q->rkey : SHMEMI_LD_RLX(&q->dheap_rkey);
+}
+
+SHMEMI_INLINE shmemi_be32 shmemi_rkey_be(const struct shmemi_net_queue *q, uint64_t raddr)
+{
+    return shmemi_likely(raddr - q->dheap_at >= SHMEMI_LD_RLX(&q->dheap_len))
+               ? q->rkey_be
+               : shmemi_be32_of(SHMEMI_LD_RLX(&q->dheap_rkey));
 }
 
 /* ---- posting (net_post.c); len is not 0 unless said; ends the job when the queue has failed; gives the ticket ---- */
@@ -168,9 +189,23 @@ void shmemi_net_wait_all(struct shmemi_net_queue *q, const char *call);
 /* -EIO when it has failed. */
 int shmemi_net_poll(struct shmemi_net_queue *q);
 
-/* Own memory that the NIC knows: symmetric memory, under the slice's key.  False: it must be copied. */
-bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out);
+/* Own memory that the NIC knows: symmetric memory, and its key.  False: it must be copied. */
+bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out, uint32_t *lkey_out);
+/* Is a local buffer memory of a GPU, which the CPU does not touch? */
+SHMEMI_INLINE bool shmemi_net_on_gpu(const void *local)
+{
+    return shmemi_unlikely(shmemi.gpu_up) && shmemi_devmem_holds(local);
+}
+/* Copies between memory of the host and a local buffer of any kind, on either side. */
+void shmemi_net_move(void *to, const void *from, size_t len, const char *call);
+/* As shmemi_net_put_strided and _get_strided, where the local side is memory of a GPU that the NIC does not know. */
+SHMEMI_COLD void shmemi_net_put_gathered(shmem_ctx_t ctx, void *dest, size_t dst, const void *source, size_t sst, size_t n,
+                                         size_t block, int pe, const char *call);
+SHMEMI_COLD void shmemi_net_get_scattered(shmem_ctx_t ctx, void *dest, size_t dst, const void *source, size_t sst, size_t n,
+                                          size_t block, int pe, const char *call);
 
+/* The device heaps have changed: tells the queues that there are. */
+void shmemi_net_queues_dheap(void);
 int shmemi_net_queues_init(void);
 /* Closes every queue; what is still under way gets some time, and errors no longer matter. */
 void shmemi_net_queues_fini(void);

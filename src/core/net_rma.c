@@ -10,6 +10,8 @@
 
 #include "amo.h"
 #include "log.h"
+#include "net_dheap.h"
+#include "transports/cuda/gpu.h"
 
 #include <string.h>
 
@@ -21,11 +23,12 @@ static uint32_t piece(size_t left, size_t most)
     return (uint32_t)(left < n ? left : n);
 }
 
-bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out)
+bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out, uint32_t *lkey_out)
 {
     uintptr_t a = (uintptr_t)addr;
     const struct shmemi_net_peer *me = &shmemi_net.peers[shmemi.my_pe];
 
+    *lkey_out = shmemi_net.key.lkey;
     if (a - shmemi.heap_base < shmemi.heap_len && len <= shmemi.heap_len - (a - shmemi.heap_base)) {
         *laddr_out = a;
         return true;
@@ -38,21 +41,35 @@ bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out)
         *laddr_out = a;
         return true;
     }
+    if (a - shmemi.dheap_base < shmemi.dheap_len && len <= shmemi.dheap_len - (a - shmemi.dheap_base)) {
+        *laddr_out = a;
+        *lkey_out = shmemi_net_dheap_lkey();
+        return *lkey_out != 0;
+    }
     return false;
+}
+
+void shmemi_net_move(void *to, const void *from, size_t len, const char *call)
+{
+    if (!shmemi_net_on_gpu(to) && !shmemi_net_on_gpu(from))
+        memcpy(to, from, len);
+    else if (shmemi_gpu_copy(to, from, len, true))
+        shmemi_fatal(call, "%zu bytes between %p and %p: the GPU's copy failed", len, to, from);
 }
 
 /* ---- put ---- */
 
 /* From memory that the NIC knows.  The ticket of the last piece. */
-static uint64_t put_in_place(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, size_t len, int flags,
-                             const char *call)
+static uint64_t put_in_place(struct shmemi_net_queue *q, uint64_t raddr, uint64_t laddr, uint32_t lkey, size_t len,
+                             int flags, const char *call)
 {
     uint64_t ticket = 0;
 
     for (size_t at = 0; at < len;) {
         uint32_t n = piece(len - at, UINT32_MAX);
 
-        ticket = shmemi_net_post_write(q, raddr + at, laddr + at, q->lkey, n, at + n < len ? SHMEMI_SQ_DEFER : flags, call);
+        ticket = shmemi_net_post_write(q, raddr + at, laddr + at, lkey, n, at + n < len ? flags | SHMEMI_SQ_DEFER : flags,
+                                       call);
         at += n;
     }
     return ticket;
@@ -67,7 +84,7 @@ static void put_copied(struct shmemi_net_queue *q, uint64_t raddr, const char *s
         char *between = shmemi_bounce_take(q->ctx, n, call);
         uint64_t ticket;
 
-        memcpy(between, source + at, n);
+        shmemi_net_move(between, source + at, n, call);
         ticket = shmemi_net_post_write(q, raddr + at, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey, n,
                                        at + n < len ? 0 : flags, call);
         shmemi_bounce_give(q->ctx, q, ticket, SHMEMI_BOUNCE_PUT, between, NULL, n);
@@ -80,14 +97,16 @@ static void put_copied(struct shmemi_net_queue *q, uint64_t raddr, const char *s
 static uint64_t put_one(struct shmemi_net_queue *q, uint64_t raddr, const void *source, size_t len, bool nbi, int flags,
                         const char *call)
 {
+    bool on_gpu = shmemi_net_on_gpu(source);
     uint64_t laddr, ticket;
+    uint32_t lkey;
 
-    if (len <= q->inline_max && len <= shmemi_net.message_max) {
+    if (len <= q->inline_max && len <= shmemi_net.message_max && !on_gpu) {
         shmemi_net_post_inline(q, raddr, source, (uint32_t)len, flags, call);
         return 0;
     }
-    if ((nbi || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr)) {
-        ticket = put_in_place(q, raddr, laddr, len, flags, call);
+    if ((nbi || on_gpu || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr, &lkey)) {
+        ticket = put_in_place(q, raddr, laddr, lkey, len, on_gpu ? flags | SHMEMI_NIC_IN_PLACE : flags, call);
         return nbi ? 0 : ticket;
     }
     put_copied(q, raddr, source, len, flags, call);
@@ -104,8 +123,8 @@ SHMEMI_INLINE void put_word(struct shmemi_net_queue *q, uint64_t raddr, const vo
         shmemi_net_post_inline(q, raddr, &v, sizeof v, flags, call);
         return;
     }
-    if (shmemi_unlikely(shmemi_sq_write_value(&q->nic.sq, SHMEMI_SQ_PRIVATE, raddr, q->rkey_be, v, sizeof v, flags) ==
-                        SHMEMI_SQ_FAILED))
+    if (shmemi_unlikely(shmemi_sq_write_value(&q->nic.sq, SHMEMI_SQ_PRIVATE, raddr, shmemi_rkey_be(q, raddr), v, sizeof v,
+                                              flags) == SHMEMI_SQ_FAILED))
         shmemi_net_failed(q, call);
     if (!(flags & SHMEMI_SQ_DEFER))
         q->n_deferred = 0;
@@ -128,7 +147,7 @@ void shmemi_net_put(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, dest, pe, call);
     uint64_t raddr = shmemi_net_raddr(q, dest, call), ticket;
 
-    if (len == 8) {
+    if (len == 8 && !shmemi_net_on_gpu(source)) {
         if (nbi)
             put_word(q, raddr, source, shmemi_net_defer(q, len), call);
         else
@@ -144,8 +163,13 @@ void shmemi_net_put_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
                             size_t block, int pe, const char *call)
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, dest, pe, call);
-    uint64_t raddr = shmemi_net_raddr(q, dest, call), wait = 0;
+    uint64_t raddr = shmemi_net_raddr(q, dest, call), wait = 0, laddr;
+    uint32_t lkey;
 
+    if (shmemi_net_on_gpu(source) && !shmemi_net_registered(source, (n - 1) * sst + block, &laddr, &lkey)) {
+        shmemi_net_put_gathered(ctx, dest, dst, source, sst, n, block, pe, call);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         uint64_t ticket = put_one(q, raddr + i * dst, (const char *)source + i * sst, block, false,
                                   i + 1 < n ? SHMEMI_SQ_DEFER : 0, call);
@@ -159,15 +183,15 @@ void shmemi_net_put_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
 
 /* ---- get ---- */
 
-static uint64_t get_in_place(struct shmemi_net_queue *q, uint64_t laddr, uint64_t raddr, size_t len, int flags,
-                             const char *call)
+static uint64_t get_in_place(struct shmemi_net_queue *q, uint64_t laddr, uint32_t lkey, uint64_t raddr, size_t len,
+                             int flags, const char *call)
 {
     uint64_t ticket = 0;
 
     for (size_t at = 0; at < len;) {
         uint32_t n = piece(len - at, UINT32_MAX);
 
-        ticket = shmemi_net_post_read(q, raddr + at, laddr + at, q->lkey, n, at + n < len ? SHMEMI_SQ_DEFER : flags, call);
+        ticket = shmemi_net_post_read(q, raddr + at, laddr + at, lkey, n, at + n < len ? SHMEMI_SQ_DEFER : flags, call);
         at += n;
     }
     return ticket;
@@ -202,7 +226,7 @@ static void get_landing(struct shmemi_net_queue *q, void *dest, uint64_t raddr, 
         at += n;
     }
     shmemi_net_wait(q, ticket, call);
-    memcpy(dest, slot, len);
+    shmemi_net_move(dest, slot, len, call);
     shmemi_landing_put(slot);
 }
 
@@ -210,9 +234,10 @@ void shmemi_net_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, source, pe, call);
     uint64_t raddr = shmemi_net_raddr(q, source, call), laddr, ticket;
+    uint32_t lkey;
 
-    if (shmemi_net_registered(dest, len, &laddr)) {
-        ticket = get_in_place(q, laddr, raddr, len, nbi ? shmemi_net_defer(q, len) : 0, call);
+    if (shmemi_net_registered(dest, len, &laddr, &lkey)) {
+        ticket = get_in_place(q, laddr, lkey, raddr, len, nbi ? shmemi_net_defer(q, len) : 0, call);
         if (!nbi)
             shmemi_net_wait(q, ticket, call);
     } else if (!nbi && len <= SHMEMI_LANDING_BYTES) {
@@ -229,13 +254,18 @@ void shmemi_net_get_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, source, pe, call);
     uint64_t raddr = shmemi_net_raddr(q, source, call), laddr = 0, ticket = 0;
-    bool in_place = shmemi_net_registered(dest, (n - 1) * dst + block, &laddr);
+    uint32_t lkey = 0;
+    bool in_place = shmemi_net_registered(dest, (n - 1) * dst + block, &laddr, &lkey);
 
+    if (!in_place && shmemi_net_on_gpu(dest)) {
+        shmemi_net_get_scattered(ctx, dest, dst, source, sst, n, block, pe, call);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         int flags = i + 1 < n ? SHMEMI_SQ_DEFER : 0;
 
         if (in_place)
-            ticket = get_in_place(q, laddr + i * dst, raddr + i * sst, block, flags, call);
+            ticket = get_in_place(q, laddr + i * dst, lkey, raddr + i * sst, block, flags, call);
         else
             get_copied(q, (char *)dest + i * dst, raddr + i * sst, block, flags, call);
     }
@@ -251,15 +281,17 @@ void shmemi_net_get_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
 static bool put_signalled(struct shmemi_net_queue *q, uint64_t raddr, const void *source, size_t len, bool nbi,
                           const struct shmemi_sq_signal *sig, const char *call)
 {
+    bool on_gpu = shmemi_net_on_gpu(source);
     uint64_t laddr, ticket;
+    uint32_t lkey;
     char *between;
 
-    if (len <= q->inline_max) {
+    if (len <= q->inline_max && !on_gpu) {
         shmemi_net_post_inline_signal(q, raddr, source, (uint32_t)len, sig, call);
         return true;
     }
-    if ((nbi || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr)) {
-        ticket = shmemi_net_post_write_signal(q, raddr, laddr, q->lkey, (uint32_t)len, sig, call);
+    if ((nbi || on_gpu || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr, &lkey)) {
+        ticket = shmemi_net_post_write_signal(q, raddr, laddr, lkey, (uint32_t)len, sig, call);
         if (!nbi)
             shmemi_net_wait(q, ticket, call);
         return true;
@@ -268,7 +300,7 @@ static bool put_signalled(struct shmemi_net_queue *q, uint64_t raddr, const void
         return false;
     shmemi_bounce_lock(q->ctx);
     between = shmemi_bounce_take(q->ctx, len, call);
-    memcpy(between, source, len);
+    shmemi_net_move(between, source, len, call);
     ticket = shmemi_net_post_write_signal(q, raddr, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey, (uint32_t)len,
                                           sig, call);
     shmemi_bounce_give(q->ctx, q, ticket, SHMEMI_BOUNCE_PUT, between, NULL, len);
@@ -284,10 +316,11 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size
 
     if (len && q->mode != SHMEMI_NET_VERBS && len <= shmemi_net.message_max) {
         struct shmemi_sq_signal sig = {
-            .raddr = shmemi_net_raddr(q, sig_addr, call), .value = signal, .rkey = q->rkey_be,
+            .raddr = shmemi_net_raddr(q, sig_addr, call), .value = signal,
             .add = sig_op == SHMEM_SIGNAL_ADD, .laddr = shmemi_landing_scrap(), .lkey = shmemi_be32_of(shmemi_landing_key()),
         };
 
+        sig.rkey = shmemi_rkey_be(q, sig.raddr);
         if (put_signalled(q, shmemi_net_raddr(q, dest, call), source, len, nbi, &sig, call))
             return;
     }
@@ -333,11 +366,12 @@ void shmemi_net_block_read(int pe, const void *mine, void *dst, size_t len, cons
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(SHMEM_CTX_DEFAULT, mine, pe, call);
     uint64_t laddr, raddr = block_raddr(pe, mine, call);
+    uint32_t lkey;
 
     if (!len)
         return;
-    if (shmemi_net_registered(dst, len, &laddr)) {
-        shmemi_net_wait(q, get_in_place(q, laddr, raddr, len, 0, call), call);
+    if (shmemi_net_registered(dst, len, &laddr, &lkey)) {
+        shmemi_net_wait(q, get_in_place(q, laddr, lkey, raddr, len, 0, call), call);
     } else if (len <= SHMEMI_LANDING_BYTES) {
         get_landing(q, dst, raddr, len, call);
     } else {

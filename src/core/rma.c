@@ -398,7 +398,7 @@ SHMEMI_INLINE void odd_put_signal(shmem_ctx_t ctx, void *dest, const void *sourc
 
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
-    if (shmemi.gpu_up && shmemi_devmem_put_signal(dest, source, len, sig_addr, signal, sig_op, world, call))
+    if (shmemi.gpu_up && shmemi_devmem_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, call))
         return;
     if (!shmemi_reach(sig_addr, sizeof *sig_addr, world, call, &word)) {
         if (len)

@@ -63,7 +63,7 @@ SHMEMI_INLINE void shmemi_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t s
 
     shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
     if (shmemi_unlikely(!shmemi_reach(sig_addr, sizeof *sig_addr, world, call, &word))) {
-        if (!shmemi_devmem_put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, world, call))
+        if (!shmemi_devmem_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, call))
             shmemi_net_put_signal(ctx, NULL, NULL, 0, sig_addr, signal, sig_op, world, true, call);
     } else
         shmemi_signal_near(ctx, word, sig_addr, signal, sig_op, world, call);
