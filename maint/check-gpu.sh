@@ -115,7 +115,7 @@ compile graph "$source/tests/gpu/graph.cu" &
 compile module "$source/tests/gpu/module.cu" -lnvrtc -lcuda &
 # As two nodes: over the virtual NIC, kernels with the NIC's path compiled in.
 nic=$build/tests/softhca/softhca-run
-far=(rma sync words far coll soak far_bad)
+far=(rma sync words far coll soak soak_coll far_bad)
 for name in "${far[@]}"; do
     case "far" in *"$only"*) compile "far-$name" "$source/tests/device/$name.c" -DSHMEMX_DEVICE_NIC & ;; esac
 done
@@ -155,7 +155,7 @@ far_with() {
     shift 4
     for name in $names; do
         args=()
-        [ "$name" != soak ] || args=(1 10)
+        case $name in soak*) args=(1 10) ;; esac
         [ ! -x "$bin/far-$name" ] || step 60 "far $name, $where" env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=16 MARROW_LOG=debug \
             SHMEM_SYMMETRIC_SIZE=64M "$@" "$nic" ${faults:+--faults "$faults"} "$oshrun" --nodes "$nodes" -n "$n" \
             "$bin/far-$name" ${args[@]+"${args[@]}"}
@@ -178,14 +178,14 @@ fi
 export CUDA_VISIBLE_DEVICES=0
 [ $quick = yes ] || step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
 if mps_start "$out/mps"; then
-    far_with "queues in GPU memory" 2 2 "words rma sync far coll soak"
+    far_with "queues in GPU memory" 2 2 "words rma sync far coll soak soak_coll"
     far_with "queues in host memory" 2 2 "words rma far" MARROW_IBGDA_MEMORY=host
     far_with "four queues a peer" 2 2 "words rma far" MARROW_DEVICE_QPS=4
     far_with "proxy" 2 2 "words rma sync far" MARROW_TRANSPORT=proxy
     faults=loss=1%
     far_with "one packet of a hundred lost" 2 2 "words rma sync"
     faults=
-    far_with "near and far peers" 2 4 "words rma sync far coll soak"
+    far_with "near and far peers" 2 4 "words rma sync far coll soak soak_coll"
     [ ! -x "$bin/far-far_bad" ] || step 30 "far wrong key" far_fails key
     [ ! -x "$bin/far-far_bad" ] || step 30 "far wrong key, a wait" far_fails wait
     all_with 2 "on one GPU under MPS"

@@ -84,6 +84,11 @@ TAP_UNUSED static void dev_add_team(shmem_team_t team)
     (void)team;
 }
 
+TAP_UNUSED static void dev_skip_team(int n)
+{
+    (void)n;
+}
+
 TAP_UNUSED static void dev_add_ctx(shmem_ctx_t ctx, shmem_team_t team)
 {
     (void)ctx;
@@ -195,7 +200,7 @@ TAP_UNUSED static void dev_state(struct shmemi_dev_state *out)
     *out = shmemi_dev_state;
 }
 
-/* Collective over the team, whose members must all have made the same calls of dev_malloc before; others skip it. */
+/* Collective over the team, whose members must all have made the same calls of dev_malloc before. */
 static void dev_add_team(shmem_team_t team)
 {
     uintptr_t h = (uintptr_t)team;
@@ -219,6 +224,13 @@ static void dev_add_team(shmem_team_t team)
     for (int i = 0; i < SHMEMI_DEV_NEAR_TEAMS; i++)
         shmemi_dev_state.near_teams[i] = dev_teams[i];
     shmem_team_sync(team);
+}
+
+/* This PE is no member of a new team of n: its device memory goes on where that of members does. */
+static void dev_skip_team(int n)
+{
+    if (!dev_library)
+        dev_used += ((size_t)shmemi_sync_bytes((uint32_t)n) + 255) / 256 * 256;
 }
 
 TAP_UNUSED static void dev_add_ctx(shmem_ctx_t ctx, shmem_team_t team)
@@ -293,6 +305,8 @@ TAP_UNUSED static shmem_team_t dev_split(int start, int stride, int size)
 
     shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, size, NULL, 0, &team);
     dev_add_team(team);
+    if (team == SHMEM_TEAM_INVALID)
+        dev_skip_team(size);
     return team;
 }
 
