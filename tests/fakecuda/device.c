@@ -204,17 +204,20 @@ PUBLIC int stream_query_(void *stream)
 
 PUBLIC int stream_write64_(void *stream, uint64_t addr, uint64_t value, unsigned flags)
 {
+    size_t size = sizeof value;
+
     (void)stream;
     NEED_CONTEXT;
     if (flags || addr % 8 || !fake_range_ok(addr, 8))
         return SHMEMI_CU_INVALID_VALUE;
-    __atomic_store_n((uint64_t *)(uintptr_t)addr, value, __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t *)fake_cpu(addr, &size), value, __ATOMIC_RELEASE);
     return SHMEMI_CU_OK;
 }
 
 PUBLIC int stream_wait64_(void *stream, uint64_t addr, uint64_t value, unsigned flags)
 {
-    uint64_t *word = (uint64_t *)(uintptr_t)addr;
+    size_t size = sizeof value;
+    uint64_t *word = fake_cpu(addr, &size);
 
     (void)stream;
     NEED_CONTEXT;

@@ -22,6 +22,8 @@ void *fake_current(void);
 
 /* fakecuda.c: may a copy touch these bytes? */
 bool fake_range_ok(uint64_t at, size_t len);
+/* Where the stand-in touches device memory, or memory of the host; *len: at most so many bytes on from there. */
+void *fake_cpu(uint64_t at, size_t *len);
 
 #define NOT_IN_CAPTURE   \
     do {                 \

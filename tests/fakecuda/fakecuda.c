@@ -10,6 +10,7 @@
  *     FAKECUDA_DEVICES=N      devices (1)          FAKECUDA_MEMORY=BYTES   of each process (1 GiB)
  *     FAKECUDA_NO_VMM=1       no descriptors       FAKECUDA_VERSION=N      of the driver (13000)
  *     FAKECUDA_NO_PEER=1      no access between devices
+ *     FAKECUDA_GUARD=1        device memory is not to be touched at its own address, as on a GPU: not for kernels, nor for IPC
  *     FAKECUDA_NO_DMA_BUF=1   device memory is not exported as dma-bufs
  *     FAKECUDA_IO=N           registers of a NIC: 0 not mapped at all, 1 as plain memory only (default), 2 as I/O memory only
  *
@@ -44,6 +45,7 @@ struct range {
     size_t len;
     int fd; /* behind ALLOCATED and MAPPED */
     int device;
+    char *alias; /* guarded: where the stand-in itself touches it */
 };
 
 struct handle {
@@ -66,7 +68,7 @@ static struct range *range_new(enum kind kind, uint64_t at, size_t len)
     pthread_mutex_lock(&ranges_lock);
     for (int i = 0; i < MAX; i++)
         if (ranges[i].kind == NONE) {
-            ranges[i] = (struct range){ kind, false, at, len, -1, ctx ? (int)((char *)ctx - fake_contexts) : 0 };
+            ranges[i] = (struct range){ kind, false, at, len, -1, ctx ? (int)((char *)ctx - fake_contexts) : 0, NULL };
             n_ranges = i >= n_ranges ? i + 1 : n_ranges;
             pthread_mutex_unlock(&ranges_lock);
             return &ranges[i];
@@ -146,6 +148,36 @@ bool fake_range_ok(uint64_t at, size_t len)
             return false; /* crosses the end of a registered piece */
     }
     return true;
+}
+
+/* ---- memory that the CPU is to leave alone ---- */
+
+static void guard(struct range *r)
+{
+    if (!fake_setting("FAKECUDA_GUARD", 0))
+        return;
+    r->alias = mmap(NULL, r->len, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+    if (r->alias == MAP_FAILED || mprotect((void *)(uintptr_t)r->at, r->len, PROT_NONE))
+        abort();
+}
+
+static void unguard(struct range *r)
+{
+    if (r->alias)
+        munmap(r->alias, r->len);
+    r->alias = NULL;
+}
+
+void *fake_cpu(uint64_t at, size_t *len)
+{
+    struct range *r;
+    size_t off;
+
+    if (!is_device(at, &r) || !r->alias)
+        return (void *)(uintptr_t)at;
+    off = at - r->at;
+    *len = *len < r->len - off ? *len : r->len - off;
+    return r->alias + off;
 }
 
 /* ---- virtual memory ---- */
@@ -244,7 +276,9 @@ PUBLIC int mem_map_(uint64_t ptr, size_t len, size_t off, uint64_t handle, uint6
         return SHMEMI_CU_INVALID_VALUE;
     if (mmap((void *)(uintptr_t)ptr, len, PROT_NONE, MAP_SHARED | MAP_FIXED, h->fd, 0) == MAP_FAILED)
         return SHMEMI_CU_OUT_OF_MEMORY;
-    range_new(MAPPED, ptr, len)->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
+    r = range_new(MAPPED, ptr, len);
+    r->fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 0);
+    guard(r);
     return SHMEMI_CU_OK;
 }
 
@@ -256,6 +290,7 @@ PUBLIC int mem_unmap_(uint64_t ptr, size_t len)
     if (!r || r->len != len)
         return SHMEMI_CU_INVALID_VALUE;
     mmap((void *)(uintptr_t)ptr, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    unguard(r);
     close(r->fd);
     range_end(r);
     return SHMEMI_CU_OK;
@@ -269,6 +304,8 @@ PUBLIC int mem_access_(uint64_t ptr, size_t len, const struct shmemi_cu_access *
     if (!r || r->len != len || n != 1 || desc->flags != SHMEMI_CU_READ_WRITE)
         return SHMEMI_CU_INVALID_VALUE;
     r->readable = true;
+    if (r->alias)
+        return SHMEMI_CU_OK;
     return mprotect((void *)(uintptr_t)ptr, len, PROT_READ | PROT_WRITE) ? SHMEMI_CU_INVALID_VALUE : SHMEMI_CU_OK;
 }
 
@@ -315,6 +352,7 @@ PUBLIC int mem_alloc_(uint64_t *ptr, size_t len)
 {
     int fd = memfd_create("fakecuda", MFD_CLOEXEC);
     const size_t align = 65536; /* so that a dma-buf of it begins where its descriptor does */
+    struct range *r;
     char *p;
 
     NOT_IN_CAPTURE;
@@ -326,7 +364,9 @@ PUBLIC int mem_alloc_(uint64_t *ptr, size_t len)
     p = mmap(NULL, len + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     p += -(uintptr_t)p & (align - 1);
     mmap(p, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
-    range_new(ALLOCATED, (uintptr_t)p, len)->fd = fd;
+    r = range_new(ALLOCATED, (uintptr_t)p, len);
+    r->fd = fd;
+    guard(r);
     *ptr = (uintptr_t)p;
     return SHMEMI_CU_OK;
 }
@@ -355,6 +395,7 @@ PUBLIC int mem_free_(uint64_t ptr)
     if (!r)
         return SHMEMI_CU_INVALID_VALUE;
     munmap((void *)(uintptr_t)ptr, r->len);
+    unguard(r);
     close(r->fd);
     range_end(r);
     return SHMEMI_CU_OK;
@@ -489,7 +530,7 @@ PUBLIC int pointer_attribute_(void *value, int attribute, uint64_t ptr)
 /* ---- copies ---- */
 
 /* Words whole, as the copy engine stores them. */
-static int move(void *to, const void *from, size_t len)
+static void move_piece(void *to, const void *from, size_t len)
 {
     if (len == 8 && (uintptr_t)to % 8 == 0 && (uintptr_t)from % 8 == 0)
         __atomic_store_n((uint64_t *)to, *(const uint64_t *)from, __ATOMIC_RELEASE);
@@ -497,6 +538,20 @@ static int move(void *to, const void *from, size_t len)
         __atomic_store_n((uint32_t *)to, *(const uint32_t *)from, __ATOMIC_RELEASE);
     else
         memmove(to, from, len);
+}
+
+static int move(uint64_t to, uint64_t from, size_t len)
+{
+    while (len) {
+        size_t n = len;
+        void *t = fake_cpu(to, &n);
+        const void *f = fake_cpu(from, &n);
+
+        move_piece(t, f, n);
+        to += n;
+        from += n;
+        len -= n;
+    }
     return SHMEMI_CU_OK;
 }
 
@@ -506,7 +561,7 @@ PUBLIC int copy_async_(uint64_t to, uint64_t from, size_t len, void *stream)
     NEED_CONTEXT;
     if (!fake_range_ok(to, len) || !fake_range_ok(from, len))
         return SHMEMI_CU_INVALID_VALUE;
-    return move((void *)(uintptr_t)to, (const void *)(uintptr_t)from, len);
+    return move(to, from, len);
 }
 
 /* What the virtual NIC calls, in a thread of its own. */
@@ -523,14 +578,14 @@ PUBLIC int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *strea
 {
     (void)stream;
     NEED_CONTEXT;
-    return device_range_ok(from, len) ? move(to, (const void *)(uintptr_t)from, len) : SHMEMI_CU_INVALID_VALUE;
+    return device_range_ok(from, len) ? move((uintptr_t)to, from, len) : SHMEMI_CU_INVALID_VALUE;
 }
 
 PUBLIC int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream)
 {
     (void)stream;
     NEED_CONTEXT;
-    return device_range_ok(to, len) ? move((void *)(uintptr_t)to, from, len) : SHMEMI_CU_INVALID_VALUE;
+    return device_range_ok(to, len) ? move(to, (uintptr_t)from, len) : SHMEMI_CU_INVALID_VALUE;
 }
 
 PUBLIC int copy2d_async_(const struct shmemi_cu_copy2d *c, void *stream)
@@ -552,7 +607,13 @@ PUBLIC int set8_async_(uint64_t ptr, unsigned char value, size_t len, void *stre
     NEED_CONTEXT;
     if (!fake_range_ok(ptr, len))
         return SHMEMI_CU_INVALID_VALUE;
-    memset((void *)(uintptr_t)ptr, value, len);
+    while (len) {
+        size_t n = len;
+
+        memset(fake_cpu(ptr, &n), value, n);
+        ptr += n;
+        len -= n;
+    }
     return SHMEMI_CU_OK;
 }
 

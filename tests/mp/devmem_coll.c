@@ -5,7 +5,7 @@
  *
  * run: n=1,2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CUDA=1 launch=oshrun timeout=200
  * run: n=2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=MARROW_CUDA=1 env=MARROW_CHECK=1 launch=oshrun timeout=200
- * nodes: some=one timeout=300 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CUDA=1
+ * nodes: some=one timeout=300 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CUDA=1 env=FAKECUDA_GUARD=1
  */
 #include "tap.h"
 
