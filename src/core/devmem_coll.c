@@ -79,7 +79,7 @@ void shmemi_devmem_fcollect(struct shmemi_team *t, void *dest, const void *sourc
     finish(t, call);
 }
 
-/* Bytes of the members before this one. */
+/* Bytes of the members before this one; waits for all, whose dest may be written from then on. */
 static size_t offset(struct shmemi_team *t, uint64_t mine, const char *call)
 {
     struct shmemi_exchange x;
@@ -88,10 +88,10 @@ static size_t offset(struct shmemi_team *t, uint64_t mine, const char *call)
     if (t->coll->span && !t->coll->span->lines)
         return shmemi_span_offset(t, mine, call);
     shmemi_exchange_begin(&x, t, &mine, sizeof mine, call);
-    for (int i = 0; i < t->my_pe; i++) {
+    for (int i = 0; i < t->n_pes; i++) {
         const uint64_t *theirs = shmemi_exchange_from(&x, i);
 
-        at += (size_t)*theirs;
+        at += i < t->my_pe ? (size_t)*theirs : 0;
     }
     shmemi_exchange_end(&x, true);
     return at;

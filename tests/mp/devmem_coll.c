@@ -52,6 +52,7 @@ static void moves(size_t n, bool to_device, bool from_device)
     for (size_t i = 0; i < all; i++)
         tap_check_eq(back[i], value((int)(i / n), (size_t)tap_me * n + i % n));
     tap_check_eq(shmem_long_alltoalls(SHMEM_TEAM_WORLD, dst, src, 2, 1, n), 0);
+    usleep(tap_me ? 20000 : 0); /* nobody writes to dest before this PE comes to the next collective */
     shmem_long_get(back, dst, 2 * all - 1, tap_me);
     for (size_t i = 0; i < all; i++)
         tap_check_eq(back[2 * i], value((int)(i / n), (size_t)tap_me * n + i % n));
