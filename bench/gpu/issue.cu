@@ -11,6 +11,7 @@
  *
  * Times are ns a put.  issue_nothing is what the clock itself takes and is in every row: a row of k puts a call has 1/k of it.
  */
+#include "shmem/device/sq_run.h"
 #include "shmem/device/sq_warp.h"
 
 #include <cuda_runtime.h>
@@ -101,6 +102,21 @@ template <class Op> struct stream_of {
     }
 };
 
+/* The same under one reservation. */
+template <enum shmemi_sq_mode Mode> struct batch {
+    __device__ void operator()(struct shmemi_sq *sq, int i) const
+    {
+        struct shmemi_sq_run r;
+
+        if (shmemi_sq_run_open(sq, Mode, DEPTH / 4, 0, &r))
+            return;
+#pragma unroll 1
+        for (uint32_t k = 0; k < DEPTH / 4; k++)
+            shmemi_sq_run_value(&r, RADDR, key(1), (uint64_t)i + k, 8);
+        shmemi_sq_run_close(sq, Mode, &r);
+    }
+};
+
 template <enum shmemi_sq_mode Mode> struct warp_word {
     __device__ void operator()(struct shmemi_sq *sq, int i) const
     {
@@ -143,7 +159,7 @@ struct block_warps {
 /* Everything that was handed out is published by now, and complete after this. */
 __device__ static void complete_all(struct shmemi_sq *sq)
 {
-    uint32_t index = (uint32_t)(SHMEMI_LD_RLX_GPU(&sq->reserved) - 1) & 0xffff;
+    uint32_t index = (uint32_t)(shmemi_sq_reserved(sq) - 1) & 0xffff;
 
     SHMEMI_ST_RLX(sq->cqe + SHMEMI_MLX5_CQE_LAST, index >> 8 | (index & 0xff) << 8);
     shmemi_sq_poll(sq);
@@ -258,7 +274,7 @@ static int wrong_after(struct bench *b, uint64_t blocks, int bell)
     CUDA(cudaMemcpy(ring, b->ring, sizeof ring, cudaMemcpyDeviceToHost));
     CUDA(cudaMemcpy(&sq, b->sq, sizeof sq, cudaMemcpyDeviceToHost));
     CUDA(cudaMemcpy(&record, b->dbrec, sizeof record, cudaMemcpyDeviceToHost));
-    wrong += sq.reserved != blocks || sq.done != blocks || sq.error != 0;
+    wrong += shmemi_sq_reserved(&sq) != blocks || sq.done != blocks || sq.error != 0;
     wrong += record != shmemi_sq_record(blocks);
     for (uint64_t idx = blocks < DEPTH ? 0 : blocks - DEPTH; idx < blocks; idx++) {
         const unsigned char *e = ring + (idx & (DEPTH - 1)) * SHMEMI_MLX5_BLOCK;
@@ -318,6 +334,7 @@ int main(int argc, char **argv)
     row(&b, "issue_private_memory", put_memory<SHMEMI_SQ_PRIVATE>(), 1, 1, 1, 1);
     row(&b, "issue_private_signal", put_signal<SHMEMI_SQ_PRIVATE>(), 1, 1, 2, 1);
     row(&b, "issue_private_stream", stream_of<put_word<SHMEMI_SQ_PRIVATE, SHMEMI_SQ_DEFER> >(), 1, DEPTH / 4, 1, 1);
+    row(&b, "issue_private_batch", batch<SHMEMI_SQ_PRIVATE>(), 1, DEPTH / 4, 1, 1);
     row(&b, "issue_private_blueflame", put_word<SHMEMI_SQ_PRIVATE, SHMEMI_SQ_BLUEFLAME>(), 1, 1, 1, 1);
     row(&b, "issue_private_warp", warp_word<SHMEMI_SQ_PRIVATE>(), 32, 32, 1, 1);
     row(&b, "issue_private_warp_signal", warp_signal<SHMEMI_SQ_PRIVATE>(), 32, 32, 2, 1);
@@ -325,6 +342,7 @@ int main(int argc, char **argv)
     row(&b, "issue_shared_memory", put_memory<SHMEMI_SQ_SHARED>(), 1, 1, 1, 1);
     row(&b, "issue_shared_signal", put_signal<SHMEMI_SQ_SHARED>(), 1, 1, 2, 1);
     row(&b, "issue_shared_stream", stream_of<put_word<SHMEMI_SQ_SHARED, SHMEMI_SQ_DEFER> >(), 1, DEPTH / 4, 1, 1);
+    row(&b, "issue_shared_batch", batch<SHMEMI_SQ_SHARED>(), 1, DEPTH / 4, 1, 1);
     row(&b, "issue_shared_warp", warp_word<SHMEMI_SQ_SHARED>(), 32, 32, 1, 1);
     row(&b, "issue_shared_warp_signal", warp_signal<SHMEMI_SQ_SHARED>(), 32, 32, 2, 1);
     row(&b, "issue_block", block_one<SHMEMI_SQ_SHARED>(), 256, 1, 1, 1);

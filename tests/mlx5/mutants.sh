@@ -26,7 +26,7 @@ done
 # mutant NAME ARGS FROM TO
 mutant() {
     local status=0
-    change sq.h "$3" "$4" || return
+    change sq_ring.h "$3" "$4" || return
     build "$dir/include" "$dir/mutant" || { point 1 "$1: compiles"; return; }
     for seed in 1 2 3 4 5 6; do
         # shellcheck disable=SC2086
@@ -39,23 +39,19 @@ mutant() {
 }
 
 mutant "shared: record without release" "" \
+    "shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end))" "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
+mutant "private: record without release" "-p" \
     "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR)" \
     "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
-mutant "private: record without release" "-p" \
-    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(idx + n), q->flags & SHMEMI_SQ_NEAR)" \
-    "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(idx + n))"
-mutant "private: record of deferred entries without release" "-p" \
-    "shmemi_st_rel_nic(q.dbrec, shmemi_sq_record(sq->reserved), q.flags & SHMEMI_SQ_NEAR)" \
-    "SHMEMI_ST_RLX(q.dbrec, shmemi_sq_record(sq->reserved))"
 mutant "publish: baton taken without acquire" "" \
-    "if (SHMEMI_LD_ACQ_GPU(sq->dbrec) != shmemi_sq_record(idx)" \
-    "if (SHMEMI_LD_RLX_GPU(sq->dbrec) != shmemi_sq_record(idx)"
+    "if (SHMEMI_LD_GATE_GPU(q->dbrec) != shmemi_sq_record(c->idx)" \
+    "if (SHMEMI_LD_RLX_GPU(q->dbrec) != shmemi_sq_record(c->idx)"
 mutant "reserve: baton taken without acquire" "" \
-    "record = SHMEMI_LD_ACQ_GPU(q->dbrec)" "record = SHMEMI_LD_RLX_GPU(q->dbrec)"
+    "record = SHMEMI_LD_GATE_GPU(q->dbrec)" "record = SHMEMI_LD_RLX_GPU(q->dbrec)"
 mutant "turn: baton awaited without acquire" "-l 4" \
     "while (SHMEMI_LD_ACQ_GPU(sq->dbrec) != mine)" "while (SHMEMI_LD_RLX_GPU(sq->dbrec) != mine)"
 mutant "reserve: free blocks seen without acquire" "" \
-    "done = SHMEMI_LD_ACQ_GPU(&sq->done);" "done = SHMEMI_LD_RLX_GPU(&sq->done);"
+    "done = SHMEMI_LD_GATE_GPU(&sq->done);" "done = SHMEMI_LD_RLX_GPU(&sq->done);"
 mutant "await: free blocks seen without acquire" "-l 4 -t 8" \
     "while (end > SHMEMI_LD_ACQ_GPU(&sq->done)" "while (end > SHMEMI_LD_RLX_GPU(&sq->done)"
 mutant "poll: completion read without acquire" "-p" \
@@ -98,11 +94,28 @@ else
     [ $status -eq 0 ] || sed 's/^/# /' "$dir/out" | head -n 60
     point $status "check_sq_warp: no race"
     mutant_warp "warp: others fill blocks before the leader has seen them free" \
-        "shmemi_warp_sync(p.group); /* free */" ""
+        "shmemi_warp_sync(p->group); /* free */" ""
     mutant_warp "warp: record released before the others have filled their blocks" \
         "shmemi_warp_sync(p->group); /* filled */" ""
     mutant_warp "warp: the next leader does not wait for the last one's notes" \
-        "shmemi_warp_sync(p.group); /* noted */" ""
+        "shmemi_warp_sync(p->group); /* noted */" ""
+    mutant_warp "warp: a whole one does not wait for the last leader's notes" \
+        "shmemi_warp_sync(SHMEMI_SQ_ALL); /* noted by all */" ""
+fi
+
+# Not a race but a doorbell that nobody rings.
+build_unit() { # build_unit INCLUDE PROGRAM
+    # shellcheck disable=SC2086
+    $cc -std=gnu11 -D_GNU_SOURCE -O1 -I"$1" -I"$src/include" -I"$src/tests/mlx5" "$src/tests/unit/check_sq.c" -o "$2" \
+        ${CHECK_LIBS:--lcheck -lsubunit -lm -lrt} -pthread
+}
+
+if build_unit "$src/include" "$dir/unit" 2> /dev/null; then
+    change sq_ring.h "const uint64_t more = n | (uint64_t)!(flags & SHMEMI_SQ_DEFER) << SHMEMI_SQ_RINGS;" \
+        "const uint64_t more = n | (uint64_t)1 << SHMEMI_SQ_RINGS;" &&
+        build_unit "$dir/include" "$dir/mutant" && CK_RUN_CASE=sq timeout 200 "$dir/mutant" > "$dir/out" 2>&1
+    grep -q "a_doorbell_is_left_only_to_who_rings:1" "$dir/out"
+    point $? "a doorbell left to a post that does not ring: check_sq finds it"
 fi
 
 echo "1..$points"

@@ -20,24 +20,26 @@ if [ -z "$nvcc" ] || ! "$nvcc" --version > /dev/null 2>&1; then
     echo "1..0 # SKIP no nvcc"
     exit 0
 fi
-"$nvcc" -arch=sm_90 -std=c++17 -I"$src/include" --ptx "$src/tests/mlx5/orders.cu" -o "$dir/orders.ptx" 2> "$dir/says"
+# compile INCLUDE OUT
+compile() { "$nvcc" -arch=sm_90 -std=c++17 -I"$1" --ptx "$src/tests/mlx5/orders.cu" -o "$2" 2> "$dir/says"; }
+compile "$src/include" "$dir/orders.ptx"
 status=$?
 sed 's/^/# /' "$dir/says"
 point $status "it compiles"
 [ ! -s "$dir/says" ]
 point $? "without a warning"
 
-# kernel NAME: the instructions of its body with an order, and the vector stores, sorted and counted
-kernel() {
-    awk -v name="$1" '$0 ~ "[.]entry " name "[(]" { on = 1 } on { print } on && /^}/ { exit }' "$dir/orders.ptx" |
+# orders FILE KERNEL: the instructions of its body with an order, and the vector stores, as they come
+orders() {
+    awk -v name="$2" '$0 ~ "[.]entry " name "[(]" { on = 1 } on { print } on && /^}/ { exit }' "$1" |
         grep -oE 'atom\.[a-z0-9.]*|red\.[a-z.]*|fence\.[a-z_.]*|membar\.[a-z.]*|ld\.acquire\.[a-z]*|ld\.relaxed\.[a-z]*|st\.release\.[a-z]*|st\.relaxed\.[a-z]*|st\.mmio\.relaxed\.sys|st\.(global\.)?v2\.[bu]64' |
-        sed 's/st\.global\.v2/st.v2/; s/v2\.b64/v2.u64/; s/\.$//' | sort | uniq -c | awk '{ printf "%s%s x%s", n++ ? ", " : "", $2, $1 }'
+        sed 's/st\.global\.v2/st.v2/; s/v2\.b64/v2.u64/; s/\.$//'
 }
 
 # expect NAME KERNEL WANT
 expect() {
     local found
-    found=$(kernel "$2")
+    found=$(orders "$dir/orders.ptx" "$2" | sort | uniq -c | awk '{ printf "%s%s x%s", n++ ? ", " : "", $2, $1 }')
     [ "$found" = "$3" ] || echo "# found: $found"
     [ "$found" = "$3" ]
     point $? "$1: $3"
@@ -46,11 +48,35 @@ expect() {
 # The fourth vector store is the queue's own counters.
 expect "private: no atomic, one release" put_private \
     "st.mmio.relaxed.sys x1, st.release.gpu x1, st.release.sys x1, st.v2.u64 x4"
-# The second acquire of the baton and the look at `reserved` are for who found it not to be its turn.
-expect "shared: one atomic, beside it two loads, one release" put_shared \
-    "atom.add.relaxed.gpu.global.u64 x1, ld.acquire.gpu x3, ld.relaxed.gpu x1, st.mmio.relaxed.sys x1, st.relaxed.gpu x2, st.release.gpu x1, st.release.sys x1, st.v2.u64 x3"
-expect "a warp on its private queue: as one lane" put_warp \
-    "st.mmio.relaxed.sys x1, st.release.gpu x1, st.release.sys x1, st.v2.u64 x4"
+# The second look at the baton, the acquire of who waits for it and the look at `reserved` are for who found it not to be its turn.
+expect "shared: one atomic, beside it two loads, one fence" put_shared \
+    "atom.add.relaxed.gpu.global.u64 x1, fence.release.gpu x1, fence.release.sys x1, ld.relaxed.gpu x4, st.mmio.relaxed.sys x1, st.relaxed.gpu x1, st.relaxed.sys x1, st.v2.u64 x3"
+
+# Two ways, one for a whole warp on one queue.
+expect "a warp on its private queue: each way as one lane" put_warp \
+    "st.mmio.relaxed.sys x2, st.release.gpu x2, st.release.sys x2, st.v2.u64 x8"
+
+# in_order FILE KERNEL: all entries are written before the fence, which comes before record and doorbell
+in_order() {
+    orders "$1" "$2" | awk '/st\.v2/ { if (fence) bad = 1; entry++ } /^fence/ { fence++ }
+        /st\.(relaxed|mmio)/ && !fence { bad = 1 } END { exit bad || !entry || !fence }'
+}
+in_order "$dir/orders.ptx" put_shared
+point $? "shared: entries, fence, record, doorbell"
+
+# mutant NAME FROM TO: the same of a header with one line changed, which must be found
+mutant() {
+    mkdir -p "$dir/include/shmem/device"
+    cp "$src"/include/shmem/device/*.h "$dir/include/shmem/device"
+    FROM=$2 TO=$3 awk 'BEGIN { from = ENVIRON["FROM"]; to = ENVIRON["TO"] }
+        (i = index($0, from)) { $0 = substr($0, 1, i - 1) to substr($0, i + length(from)); n++ }
+        { print } END { exit n != 1 }' "$src/include/shmem/device/sq_ring.h" > "$dir/include/shmem/device/sq_ring.h" &&
+        compile "$dir/include" "$dir/mutant.ptx" && ! in_order "$dir/mutant.ptx" put_shared
+    point $? "$1: found"
+}
+mutant "no fence before the record" "    shmemi_fence_nic(q->flags & SHMEMI_SQ_NEAR);" ""
+mutant "an entry behind the fence" "    shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end));" \
+    "    shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end)); shmemi_fence_nic(1); shmemi_st16(q->ring, shmemi_mlx5_pair8(1, 2));"
 
 echo "1..$points"
 exit $failed

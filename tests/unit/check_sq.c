@@ -5,6 +5,7 @@
  * ring, and errors.
  */
 #include "queue.h"
+#include "shmem/device/sq_run.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -226,6 +227,68 @@ START_TEST(a_post_rings_for_deferred_ones_before_it)
     ck_assert_uint_eq(q->nic.bells, 1);
     ck_assert_uint_eq(q->nic.completions, 1);
     ck_assert_uint_eq(q->nic.entries, 16);
+    queue_free(q);
+}
+END_TEST
+
+/* Three posts reserve before the first is published: the second may leave its doorbell to the third only if that one rings. */
+START_TEST(a_doorbell_is_left_only_to_who_rings)
+{
+    struct queue *q = queue_new(8, 0);
+    const struct shmemi_sq_fixed fixed = shmemi_sq_fixed_of(&q->sq);
+    struct shmemi_sq_claim c[3];
+    int flags[3] = { 0, 0, _i ? SHMEMI_SQ_DEFER : 0 };
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(shmemi_sq_reserve(&q->sq, &fixed, SHMEMI_SQ_SHARED, 1, flags[i], &c[i]), 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        int signalled = shmemi_sq_signals(&fixed, c[i].idx, 1, flags[i]);
+        uint64_t bell = shmemi_sq_fill_value(&fixed, c[i].idx, shmemi_sq_fm(signalled, flags[i]), queue_va(&remote[i]),
+                                             queue_rkey(), i + 7, 8);
+
+        ck_assert_int_eq(c[i].turn, i == 0);
+        ck_assert_uint_eq(shmemi_sq_publish(&q->sq, &fixed, SHMEMI_SQ_SHARED, &c[i], 1, c[i].idx, bell, signalled, flags[i]),
+                          i + 1);
+        soft_nic_run(&q->nic, 1000);
+        ck_assert_uint_eq(q->nic.bells, i == 0 ? 1 : _i ? 2 : i);
+    }
+    finish(q, shmemi_sq_ring(&q->sq, SHMEMI_SQ_SHARED));
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(remote[i], i + 7);
+    queue_free(q);
+}
+END_TEST
+
+/* A run: all kinds of entries under one doorbell and one completion, the first fenced, the last signalled. */
+START_TEST(a_run_rings_once)
+{
+    struct queue *q = queue_new(6, firsts[_i / 2]);
+    enum shmemi_sq_mode mode = modes[_i % 2];
+    struct shmemi_sq_run r;
+    uint64_t bells;
+
+    for (uint64_t turn = 0; turn < 40; turn++) {
+        uint32_t n = 4 + shmemi_sq_inline_blocks(100), slot = (uint32_t)q->sq.reserved % 64;
+
+        memset(remote, 0, sizeof remote);
+        for (uint64_t i = 0; i < 64; i++)
+            local[i] = i + turn;
+        bells = q->nic.bells;
+        ck_assert_uint_ge(shmemi_sq_run_most(&q->sq), n);
+        ck_assert_uint_eq(shmemi_sq_run_open(&q->sq, mode, n, SHMEMI_SQ_FENCE, &r), 0);
+        shmemi_sq_run_rdma(&r, SHMEMI_MLX5_WRITE, queue_va(remote), queue_rkey(), queue_va(local), queue_lkey(), 64);
+        shmemi_sq_run_inline(&r, queue_va(remote + 10), queue_rkey(), local + 10, 100);
+        for (uint64_t i = 0; i < 3; i++)
+            shmemi_sq_run_value(&r, queue_va(&remote[40 + i]), queue_rkey(), turn * 10 + i, 8);
+        finish(q, shmemi_sq_run_close(&q->sq, mode, &r));
+        ck_assert_uint_eq(q->nic.bells, bells + 1);
+        ck_assert_uint_eq(q->nic.ring[slot * 64 + 11], 0x80);
+        ck_assert_int_eq(memcmp(remote, local, 64), 0);
+        ck_assert_int_eq(memcmp(remote + 10, local + 10, 100), 0);
+        for (uint64_t i = 0; i < 3; i++)
+            ck_assert_uint_eq(remote[40 + i], turn * 10 + i);
+    }
+    ck_assert_uint_eq(q->nic.completions, 40);
     queue_free(q);
 }
 END_TEST
@@ -464,6 +527,8 @@ int main(void)
     tcase_add_loop_test(t, fence_marks_only_the_first_entry, 0, 2);
     tcase_add_loop_test(t, sixteen_deferred_puts_ring_once, 0, 6);
     tcase_add_loop_test(t, a_post_rings_for_deferred_ones_before_it, 0, 2);
+    tcase_add_loop_test(t, a_doorbell_is_left_only_to_who_rings, 0, 2);
+    tcase_add_loop_test(t, a_run_rings_once, 0, 6);
     tcase_add_loop_test(t, an_untouched_queue_has_nothing_to_ring_for, 0, 2);
     tcase_add_loop_test(t, a_full_ring_waits_and_wraps, 0, 8);
     tcase_add_loop_test(t, the_first_error_stays, 0, 2);

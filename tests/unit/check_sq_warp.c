@@ -113,8 +113,9 @@ static void lanes_post(void *arg)
     warp = me / 32;
     for (uint32_t r = 0; r < ROUNDS; r++) {
         /* Private queues are the warp's, so all its lanes agree on who posts; on shared ones nobody does. */
-        int mine = mix(warp, r, 1 + shmemi_lane()) % 4 != 0;
-        uint32_t counted = (uint32_t)mix(me, r, 2) % QUEUES;
+        int whole = mix(warp, r, 4) % 3 == 0;
+        int mine = whole || mix(warp, r, 100 + shmemi_lane()) % 4 != 0;
+        uint32_t counted = (uint32_t)mix(whole ? warp : me, r, 2) % QUEUES;
         struct queue *q = queues[mode == SHMEMI_SQ_PRIVATE ? warp * QUEUES + counted : counted];
 
         kind = (uint32_t)mix(warp, r, 3) % 4;
@@ -129,7 +130,9 @@ static void lanes_post(void *arg)
             shmemi_warp_sync(shmemi_warp_mask());
         } else if (mine) {
             /* Lanes that come together may be in different rounds of this loop. */
-            mask = shmemi_match_any64(shmemi_active_mask(), kind);
+            if (whole)
+                shmemi_warp_sync(shmemi_warp_mask());
+            mask = whole ? shmemi_warp_mask() : shmemi_match_any64(shmemi_active_mask(), kind);
             check(post(q, mask, me, r, kind, counted) != SHMEMI_SQ_FAILED);
             wait_for(&q->sq, shmemi_sq_ring(&q->sq, mode));
         }
@@ -191,6 +194,48 @@ static void whole_warp(void *arg)
                                lane, 8, 0);
 }
 
+/* A whole warp on one queue, whose way is its own, round the ring and the wrap of 16 bits. */
+static void warp_after_warp(void *arg)
+{
+    struct queue *q = queues[0];
+    uint32_t lane = shmemi_lane();
+    struct shmemi_sq_signal sig = { queue_va(&signals[lane][0]), lane + 1, queue_rkey(), 0, 0, queue_lkey() };
+
+    (void)arg;
+    for (uint32_t i = 0; i < 6; i++) {
+        uint64_t ticket = shmemi_sq_warp_write_value(&q->sq, mode, SHMEMI_SQ_ALL, queue_va(&remote[lane][0][i]), queue_rkey(),
+                                                     lane + i, 8, i % 2 ? SHMEMI_SQ_DEFER : 0);
+        check(ticket == counter[0] + i * 32 + 32);
+    }
+    local[lane][0][0] = lane * 3;
+    check(shmemi_sq_warp_write_signal(&q->sq, mode, SHMEMI_SQ_ALL, queue_va(&remote[lane][1][0]), queue_rkey(),
+                                      queue_va(&local[lane][0][0]), queue_lkey(), 8, &sig, 0) == counter[0] + 8 * 32);
+}
+
+START_TEST(a_whole_warp_posts_as_one)
+{
+    struct simt_grid g = { .blocks = 1, .threads = 32, .seed = 4 };
+
+    mode = _i & 1 ? SHMEMI_SQ_PRIVATE : SHMEMI_SQ_SHARED;
+    wrong = 0;
+    counter[0] = _i & 2 ? 65500 : 0;
+    queues[0] = queue_new(10, counter[0]);
+    ck_assert_int_eq(simt_launch(&g, warp_after_warp, NULL), 0);
+    ck_assert_uint_eq(soft_nic_run(&queues[0]->nic, 1000), 8 * 32);
+    ck_assert_msg(!queues[0]->nic.complaint, "%s", queues[0]->nic.complaint);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(shmemi_sq_poll(&queues[0]->sq), 0);
+    ck_assert(shmemi_sq_is_done(&queues[0]->sq, counter[0] + 8 * 32));
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        for (uint32_t i = 0; i < 6; i++)
+            ck_assert_uint_eq(remote[lane][0][i], lane + i);
+        ck_assert_uint_eq(remote[lane][1][0], lane * 3);
+        ck_assert_uint_eq(signals[lane][0], lane + 1);
+    }
+    queue_free(queues[0]);
+}
+END_TEST
+
 START_TEST(a_warp_rings_once_for_each_queue)
 {
     struct simt_grid g = { .blocks = 1, .threads = 32, .seed = 3 };
@@ -203,7 +248,7 @@ START_TEST(a_warp_rings_once_for_each_queue)
         ck_assert_uint_eq(soft_nic_run(&queues[i]->nic, 100), 16);
         ck_assert_msg(!queues[i]->nic.complaint, "%s", queues[i]->nic.complaint);
         ck_assert_uint_eq(queues[i]->nic.completions, 1);
-        ck_assert_uint_eq(queues[i]->sq.reserved, 16);
+        ck_assert_uint_eq(shmemi_sq_reserved(&queues[i]->sq), 16);
         ck_assert_uint_eq(shmemi_sq_poll(&queues[i]->sq), 0);
         ck_assert(shmemi_sq_is_done(&queues[i]->sq, 16));
         queue_free(queues[i]);
@@ -237,11 +282,11 @@ START_TEST(all_lanes_give_up_on_a_queue_in_error)
 {
     struct simt_grid g = { .blocks = 2, .threads = 32, .seed = 5 };
 
-    mode = _i ? SHMEMI_SQ_PRIVATE : SHMEMI_SQ_SHARED;
+    mode = _i & 1 ? SHMEMI_SQ_PRIVATE : SHMEMI_SQ_SHARED;
     n_queues = 1;
     left = 32;
     wrong = 0;
-    queues[0] = queue_new(5, 0);
+    queues[0] = queue_new(_i & 2 ? 8 : 5, 0);
     queues[0]->nic.fail_at = 40;
     queues[0]->nic.fail_syndrome = 0x13;
     ck_assert_int_eq(simt_launch(&g, into_error, NULL), 0);
@@ -259,8 +304,9 @@ int main(void)
 
     tcase_set_timeout(t, 200);
     tcase_add_loop_test(t, any_lanes_any_mix_of_queues, 0, 8);
+    tcase_add_loop_test(t, a_whole_warp_posts_as_one, 0, 4);
     tcase_add_loop_test(t, a_warp_rings_once_for_each_queue, 0, 2);
-    tcase_add_loop_test(t, all_lanes_give_up_on_a_queue_in_error, 0, 2);
+    tcase_add_loop_test(t, all_lanes_give_up_on_a_queue_in_error, 0, 4);
     suite_add_tcase(s, t);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);

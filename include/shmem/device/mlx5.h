@@ -63,11 +63,11 @@ enum {
 
 /*
  * The first 8 bytes of an entry, which are also the doorbell's value: the index of its block and the queue's
- * number (qpn: shmemi_be32_of(number << 8)), or'ed with what it does.
+ * number (qpn: shmemi_be32_of(number << 8)), with what it does (shmemi_mlx5_ctrl_op).
  */
-SHMEMI_FN uint64_t shmemi_mlx5_ctrl(shmemi_be32 qpn, uint64_t idx)
+SHMEMI_FN uint64_t shmemi_mlx5_ctrl(shmemi_be32 qpn, uint64_t idx, uint64_t op)
 {
-    return (uint64_t)(shmemi_bswap32((uint32_t)idx << 16) << 8) | (uint64_t)qpn.raw << 32;
+    return shmemi_swap16_between((uint32_t)idx, (uint32_t)op) | (op >> 32 | qpn.raw) << 32;
 }
 
 SHMEMI_FN uint64_t shmemi_mlx5_ctrl_op(uint32_t opcode, uint32_t opmod, uint32_t n_segs)

@@ -70,6 +70,17 @@
 #define SHMEMI_CAS_ACQREL_GPU(p, expected, v) \
     __nv_atomic_compare_exchange_n((p), (expected), (v), false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE, \
                                    __NV_THREAD_SCOPE_DEVICE)
+/*
+ * A load whose value decides whether stores behind it are made: no GPU makes a store before the branch that guards it, so this
+ * orders them without an acquire, which empties the first level of cache.  Loads behind it are not ordered.
+ */
+#define SHMEMI_LD_GATE_GPU(p) SHMEMI_LD_RLX_GPU(p)
+/* Orders what was stored before, and empties no cache, where there is such a fence. */
+#if __CUDACC_VER_MAJOR__ >= 13 && __CUDA_ARCH__ >= 900
+#define SHMEMI_FENCE_REL "fence.release."
+#else
+#define SHMEMI_FENCE_REL "fence.acq_rel."
+#endif
 #define SHMEMI_PAUSE() __nanosleep(20)
 /* What other PEs can reach is never shared or local memory: the compiler need not look. */
 #define SHMEMI_ASSUME_GLOBAL(p) __builtin_assume(__isGlobal(p))
@@ -97,6 +108,7 @@ void shmemi_simt_step(void);
 
 #define SHMEMI_LD_RLX_GPU(p) SHMEMI_LD_RLX(p)
 #define SHMEMI_LD_ACQ_GPU(p) SHMEMI_LD_ACQ(p)
+#define SHMEMI_LD_GATE_GPU(p) SHMEMI_LD_ACQ(p)
 #define SHMEMI_ST_RLX_GPU(p, v) SHMEMI_ST_RLX(p, v)
 #define SHMEMI_ST_REL_GPU(p, v) SHMEMI_ST_REL(p, v)
 #define SHMEMI_ADD_RLX_GPU(p, v) (SHMEMI_STEP(), __atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
@@ -135,6 +147,29 @@ SHMEMI_FN uint64_t shmemi_bswap64(uint64_t v)
     return (uint64_t)shmemi_bswap32((uint32_t)v) << 32 | shmemi_bswap32((uint32_t)(v >> 32));
 #else
     return __builtin_bswap64(v);
+#endif
+}
+
+/* For a GPU, whose compiler would go on with 64 bits, a register as it is. */
+SHMEMI_FN uint32_t shmemi_high32(uint64_t v)
+{
+#if defined(__CUDA_ARCH__)
+    uint32_t high;
+
+    asm("{ .reg .u32 low; mov.b64 {low, %0}, %1; }" : "=r"(high) : "l"(v));
+    return high;
+#else
+    return (uint32_t)(v >> 32);
+#endif
+}
+
+/* The low two bytes of v, swapped, between the lowest and the highest byte of `outer`. */
+SHMEMI_FN uint32_t shmemi_swap16_between(uint32_t v, uint32_t outer)
+{
+#if defined(__CUDA_ARCH__)
+    return __byte_perm(v, outer, 0x7014);
+#else
+    return (uint32_t)__builtin_bswap16((uint16_t)v) << 8 | (outer & 0xff0000ffu);
 #endif
 }
 
@@ -226,9 +261,20 @@ SHMEMI_FN uint64_t shmemi_ld32u(const void *p)
 
 /* ---- the NIC ---- */
 
+#if defined(__CUDA_ARCH__)
+SHMEMI_FN uint32_t shmemi_lanes_below(void)
+{
+    uint32_t mask;
+
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+    return mask;
+}
+#endif
+
 /*
  * Relaxed addition, GPU scope, to a word in global memory.  The builtin does not know that it is there, and waits for the
- * answer at once to find out.
+ * answer at once to find out.  The assembler makes one addition of those of a warp that it takes to add the same, which costs a lane
+ * on its own 60 cycles: so it must not see that they do.
  */
 SHMEMI_FN uint64_t shmemi_reserve_gpu(uint64_t *p, uint64_t n)
 {
@@ -237,7 +283,7 @@ SHMEMI_FN uint64_t shmemi_reserve_gpu(uint64_t *p, uint64_t n)
 
     asm volatile("atom.add.relaxed.gpu.global.u64 %0, [%1], %2;"
                  : "=l"(old)
-                 : "l"(__cvta_generic_to_global(p)), "l"(n)
+                 : "l"(__cvta_generic_to_global(p)), "l"(n + (shmemi_lanes_below() >> 31))
                  : "memory");
     return old;
 #else
@@ -255,6 +301,28 @@ SHMEMI_FN void shmemi_st_rel_nic(uint32_t *p, uint32_t v, int near)
         SHMEMI_ST_REL(p, v);
 #else
     (void)near;
+    SHMEMI_ST_REL(p, v);
+#endif
+}
+
+/* The same in two steps: the fence, and the store, before which more may be waited for. */
+SHMEMI_FN void shmemi_fence_nic(int near)
+{
+#if defined(__CUDA_ARCH__)
+    if (near)
+        asm volatile(SHMEMI_FENCE_REL "gpu;" ::: "memory");
+    else
+        asm volatile(SHMEMI_FENCE_REL "sys;" ::: "memory");
+#else
+    (void)near;
+#endif
+}
+
+SHMEMI_FN void shmemi_st_fenced_nic(uint32_t *p, uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    SHMEMI_ST_RLX(p, v);
+#else
     SHMEMI_ST_REL(p, v);
 #endif
 }

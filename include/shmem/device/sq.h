@@ -1,122 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sq.h - the mlx5 send queue, posted by whoever calls: a GPU thread or a host thread (the "ibgda" data path).
- *
- * One queue leads to one peer.  Its completion queue is collapsed: one entry, which the NIC overwrites.  A
- * ticket is the index of an operation's last entry, plus 1; tickets only grow, 64 bits wide, and the NIC
- * knows their low 16 bits.  (An entry of several blocks completes under its first one's index, so a ticket
- * may be less than `reserved`.)
- *
- * `mode` is a constant at each call site, so the code for the other mode folds away; it is the same for all
- * calls on a queue:
- *
- *     SHMEMI_SQ_PRIVATE   one thread at a time posts (who orders the threads orders the queue): no atomics
- *     SHMEMI_SQ_SHARED    any thread posts at any time: one fetch-add, then entries go out in its order
- *
- * The doorbell record tells the NIC up to where the ring is filled.  In the shared mode it is also the
- * producers' baton: who finds his own index in it is next, publishes his entries by moving it on, and rings.
- * So one release store serves both.  It holds 16 bits, so only who is within one ring of `done` may look at
- * it.
- *
- * One doorbell and one signalled entry a batch: a post rings unless SHMEMI_SQ_DEFER leaves it to a later
- * post, or (shared) another thread that has reserved behind us will.  Deferred entries are signalled and rung
- * for once a quarter of the ring, so a full ring always drains.
- *
- * What is constant in a queue is read once a post, into registers (struct shmemi_sq_fixed): on a GPU an acquire empties the
- * first level of cache, and each of these words would come from the second again.  So a private post takes no atomic and
- * one fence, a shared one at most two trips to the second level of cache (the reservation, with the baton looked at
- * meanwhile; only when it is another's turn the baton again) and one fence.
- *
- * Keys, as everything that goes into an entry, are stored big-endian (shmemi_be32) once, at set-up.
+ * sq.h - entries of the mlx5 send queue (sq_ring.h) and the calls that post them.
  */
 #ifndef SHMEM_DEVICE_SQ_H
 #define SHMEM_DEVICE_SQ_H
 
-#include "mlx5.h"
-#include "port.h"
-
-enum shmemi_sq_mode { SHMEMI_SQ_PRIVATE, SHMEMI_SQ_SHARED };
-
-/* Flags of a post. */
-enum {
-    SHMEMI_SQ_DEFER = 1, /* leave the doorbell to a later post, shmemi_sq_ring or a quarter of the ring */
-    SHMEMI_SQ_FENCE = 2, /* starts only when the queue's earlier reads and atomics are complete */
-    /*
-     * A value on a private queue, all 64 bytes of its entry stored in the doorbell's register, from where a NIC may take it; nothing
-     * is waited for.  A NIC that reads the ring all the same does so a trip over PCIe later, and nothing but that time says
-     * that the ring is written by then: to be confirmed on each kind of hardware, so nobody does it unless told to.
-     */
-    SHMEMI_SQ_BLUEFLAME = 4,
-};
-
-/* Flags of a queue. */
-enum {
-    SHMEMI_SQ_NEAR = 1, /* ring, record and completion entry lie in the memory of the GPU that posts */
-};
-
-#define SHMEMI_SQ_FAILED UINT64_MAX /* in place of a ticket: the queue is in error */
-
-enum {
-    SHMEMI_SQ_LOG_DEPTH_MIN = 4,
-    SHMEMI_SQ_LOG_DEPTH_MAX = 15, /* so that 16-bit indices within a ring are never ambiguous */
-    SHMEMI_SQ_ENTRY_BLOCKS = 4,   /* the longest entry we write */
-    /* What fits there.  Beyond it a NIC gathers as fast as it fetches entries, and the copy costs more. */
-    SHMEMI_SQ_INLINE_MAX = SHMEMI_SQ_ENTRY_BLOCKS * SHMEMI_MLX5_BLOCK - 36,
-    SHMEMI_SQ_SWEEP = 32, /* blocks after which a shared queue is rung for even if another thread would */
-};
-
-struct shmemi_sq {
-    /* set when the queue is connected, constant then; 16 bytes at a time, as shmemi_sq_fixed_of reads them */
-    SHMEMI_ALIGNED(16) char *ring; /* 1 << log_depth blocks */
-    uint32_t *dbrec;    /* the send half of the doorbell record */
-    uint64_t *doorbell; /* register in the UAR page */
-    uint32_t *cqe;      /* the one completion entry */
-    shmemi_be32 qpn;    /* shifted as in a control segment */
-    uint32_t flags;
-    uint32_t depth, log_depth; /* in blocks */
-    uint64_t pad[2];
-    /* producers */
-    uint64_t reserved; /* blocks handed out */
-    uint64_t tail;     /* ticket of the last entry; shared: of the last signalled one */
-    uint64_t deferred; /* ticket of the last entry that was left without signal and doorbell */
-    uint64_t owed;     /* shared: whose doorbell was last left to the thread behind: that one's first block */
-    uint64_t pad2[4];
-    /* completion */
-    uint64_t done; /* tickets up to this one are complete */
-    /* 0, or the first error, which stays:
-     * syndrome | vendor syndrome << 8 | 1 << 31 | index << 32 | opcode << 48 */
-    uint64_t error;
-    uint64_t pad3[6];
-    uint64_t user[8]; /* the owner's */
-};
-
-SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_sq) == 256, "a queue's address is its index shifted");
-
-/* The constants of a queue, for the registers of whoever posts. */
-struct shmemi_sq_fixed {
-    char *ring;
-    uint32_t *dbrec;
-    uint64_t *doorbell;
-    shmemi_be32 qpn;
-    uint32_t flags, depth, log_depth;
-};
-
-SHMEMI_FN struct shmemi_sq_fixed shmemi_sq_fixed_of(const struct shmemi_sq *sq)
-{
-    struct shmemi_sq_fixed q;
-
-    SHMEMI_ASSUME_GLOBAL(sq);
-    q.ring = sq->ring;
-    q.dbrec = sq->dbrec;
-    q.doorbell = sq->doorbell;
-    q.qpn = sq->qpn;
-    q.flags = sq->flags;
-    q.depth = sq->depth;
-    q.log_depth = sq->log_depth;
-    SHMEMI_ASSUME_GLOBAL(q.ring);
-    SHMEMI_ASSUME_GLOBAL(q.dbrec);
-    return q;
-}
+#include "sq_ring.h"
 
 /* A signal that follows a write. */
 struct shmemi_sq_signal {
@@ -136,254 +25,6 @@ enum shmemi_sq_amo_op {
     SHMEMI_SQ_XOR,
 };
 
-/* A fresh queue: the record is 0, nothing was posted. Fills the completion entry. 0, or -1: log_depth out of
- * range. */
-SHMEMI_FN int shmemi_sq_init(struct shmemi_sq *sq, void *ring, uint32_t *dbrec, uint64_t *doorbell, void *cqe,
-                             uint32_t qpn, uint32_t log_depth, uint32_t flags)
-{
-    if (log_depth < SHMEMI_SQ_LOG_DEPTH_MIN || log_depth > SHMEMI_SQ_LOG_DEPTH_MAX)
-        return -1;
-    sq->ring = (char *)ring;
-    sq->dbrec = dbrec;
-    sq->doorbell = doorbell;
-    sq->cqe = (uint32_t *)cqe;
-    sq->qpn = shmemi_be32_of(qpn << 8);
-    sq->flags = flags;
-    sq->depth = 1u << log_depth;
-    sq->log_depth = log_depth;
-    sq->reserved = sq->tail = sq->deferred = 0;
-    sq->owed = UINT64_MAX;
-    sq->done = sq->error = 0;
-    for (int i = 0; i < 16; i++)
-        sq->cqe[i] = 0xffffffffu;
-    return 0;
-}
-
-/* ---- completion ---- */
-
-/* Blocks complete after this completion; `done` was read before `last`, so the difference is never negative.
- */
-SHMEMI_FN uint64_t shmemi_sq_widen(uint64_t done, uint32_t last)
-{
-    return done + (uint16_t)(shmemi_mlx5_cqe_index(last) + 1u - (uint16_t)done);
-}
-
-/* The first error stays; flush errors that follow it into the same entry are not looked at. */
-SHMEMI_FN_COLD uint32_t shmemi_sq_keep_error(struct shmemi_sq *sq, uint32_t last)
-{
-    uint32_t syndrome = SHMEMI_LD_RLX(sq->cqe + SHMEMI_MLX5_CQE_SYNDROME);
-    uint32_t opcode = SHMEMI_LD_RLX(sq->cqe + SHMEMI_MLX5_CQE_OPCODE);
-    uint64_t none = 0, error;
-
-    error = syndrome >> 24 | (syndrome >> 16 & 0xff) << 8 | 1u << 31 |
-            (uint64_t)shmemi_mlx5_cqe_index(last) << 32 | (uint64_t)(opcode & 0xff) << 48;
-    /* Another thread may have seen it first: then none is what it has kept. */
-    if (SHMEMI_CAS_ACQREL_GPU(&sq->error, &none, error))
-        return (uint32_t)error;
-    return (uint32_t)none;
-}
-
-/* Takes in what the NIC has completed. 0, or the low half of sq->error. Any mode, any thread that may post.
- */
-SHMEMI_FN uint32_t shmemi_sq_poll(struct shmemi_sq *sq)
-{
-    /* Pairs with the exchange below: who reads `done` has behind it what the NIC has written before. */
-    uint64_t done = SHMEMI_LD_ACQ_GPU(&sq->done), seen;
-    /* Pairs with the NIC's write of the completion: data of reads and atomics have arrived, blocks are free.
-     */
-    uint32_t last = SHMEMI_LD_ACQ(sq->cqe + SHMEMI_MLX5_CQE_LAST);
-
-    if (SHMEMI_UNLIKELY(shmemi_mlx5_cqe_is_error(last)))
-        return shmemi_sq_keep_error(sq, last);
-    if (shmemi_mlx5_cqe_opcode(last) == 0) {
-        seen = shmemi_sq_widen(done, last);
-        /* Never backwards: a slow thread's `seen` may be older than what others have found meanwhile. */
-        while (done < seen && !SHMEMI_CAS_ACQREL_GPU(&sq->done, &done, seen))
-            ;
-    }
-    return 0;
-}
-
-/* After a poll: the operation is complete, or the queue is in error (which poll has said). */
-SHMEMI_FN int shmemi_sq_is_done(struct shmemi_sq *sq, uint64_t ticket)
-{
-    /* Pairs with the exchange in poll. */
-    return SHMEMI_LD_ACQ_GPU(&sq->done) >= ticket || SHMEMI_LD_RLX_GPU(&sq->error) != 0;
-}
-
-/* ---- the ring ---- */
-
-SHMEMI_FN char *shmemi_sq_block(const struct shmemi_sq_fixed *q, uint64_t idx)
-{
-    return q->ring + (size_t)((uint32_t)idx & (q->depth - 1)) * SHMEMI_MLX5_BLOCK;
-}
-
-/* What the record says when all blocks before `idx` are written. */
-SHMEMI_FN uint32_t shmemi_sq_record(uint64_t idx)
-{
-    return shmemi_bswap32((uint32_t)idx & 0xffff);
-}
-
-/* Does a deferred entry have to be signalled and rung for? */
-SHMEMI_FN int shmemi_sq_quarter(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t n)
-{
-    return ((uint32_t)idx ^ (uint32_t)(idx + n)) >> (q->log_depth - 2) != 0; /* a carry beyond flips all of these, too */
-}
-
-/* Private: the last entry was written unsignalled and without a doorbell; makes up for both. */
-SHMEMI_FN void shmemi_sq_ring_deferred(struct shmemi_sq *sq)
-{
-    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
-    char *entry = shmemi_sq_block(&q, sq->tail - 1);
-
-    sq->deferred = 0;
-    entry[SHMEMI_MLX5_FM_CE_SE] = (char)(entry[SHMEMI_MLX5_FM_CE_SE] | SHMEMI_MLX5_SIGNALLED);
-    /* Read by the NIC: the entries before the record are filled. */
-    shmemi_st_rel_nic(q.dbrec, shmemi_sq_record(sq->reserved), q.flags & SHMEMI_SQ_NEAR);
-    shmemi_mmio_st64(q.doorbell, *(const uint64_t *)(const void *)entry);
-}
-
-/* Waits until the blocks before `end` fit the ring. 0, or the error. */
-SHMEMI_FN uint32_t shmemi_sq_await(struct shmemi_sq *sq, uint64_t end)
-{
-    uint32_t spins = 0, error;
-
-    /* Pairs with the exchange in poll: the NIC has read what these blocks held. */
-    while (end > SHMEMI_LD_ACQ_GPU(&sq->done) + sq->depth) {
-        error = shmemi_sq_poll(sq);
-        if (error)
-            return error;
-        shmemi_backoff(&spins);
-    }
-    return 0;
-}
-
-SHMEMI_FN_COLD uint32_t shmemi_sq_room_private(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
-{
-    if (sq->deferred == sq->tail)
-        shmemi_sq_ring_deferred(sq);
-    return shmemi_sq_await(sq, idx + n);
-}
-
-/* Until everything before `idx` is published. */
-SHMEMI_FN_COLD uint32_t shmemi_sq_turn(struct shmemi_sq *sq, uint64_t idx)
-{
-    uint32_t mine = shmemi_sq_record(idx), spins = 0, error;
-
-    /* Pairs with the record's release by the thread before us: its entries are filled, ours may be published
-     * too. */
-    while (SHMEMI_LD_ACQ_GPU(sq->dbrec) != mine) {
-        /* Who gives up on a queue in error never publishes. */
-        error = spins % 32 ? 0 : shmemi_sq_poll(sq);
-        if (error)
-            return error;
-        shmemi_backoff(&spins);
-    }
-    return 0;
-}
-
-/*
- * The ring is full. Entries before ours may lie there without a doorbell, so we first become the next to
- * publish, ring for them, and then wait for room.
- */
-SHMEMI_FN_COLD uint32_t shmemi_sq_room_shared(struct shmemi_sq *sq, uint64_t idx, uint32_t n)
-{
-    uint32_t error = shmemi_sq_await(sq, idx); /* from here on the record's 16 bits mean us */
-
-    if (!error)
-        error = shmemi_sq_turn(sq, idx);
-    if (error)
-        return error;
-    if (SHMEMI_LD_RLX_GPU(&sq->owed) == idx ||
-        SHMEMI_LD_RLX_GPU(&sq->deferred) > SHMEMI_LD_RLX_GPU(&sq->tail))
-        shmemi_mmio_st64(sq->doorbell, shmemi_mlx5_ctrl(sq->qpn, idx));
-    return shmemi_sq_await(sq, idx + n);
-}
-
-/*
- * Hands out `n` blocks (at most half a ring), which are the caller's to fill. 0, or the error of the queue.
- * Each reservation must be published.  *turn_out, shared: the one before is published already.
- */
-SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
-                                     uint32_t n, uint64_t *idx_out, int *turn_out)
-{
-    uint64_t idx, done;
-    uint32_t record;
-
-    *turn_out = 1;
-    if (mode == SHMEMI_SQ_PRIVATE) {
-        *idx_out = idx = sq->reserved;
-        if (SHMEMI_UNLIKELY((uint32_t)idx + n - (uint32_t)sq->done > q->depth))
-            return shmemi_sq_room_private(sq, idx, n);
-        return 0;
-    }
-    /* Neither load waits for the addition, so all three together take as long as that. */
-    *idx_out = idx = shmemi_reserve_gpu(&sq->reserved, n);
-    /* Pairs with the exchange in poll: the NIC has read what these blocks held. */
-    done = SHMEMI_LD_ACQ_GPU(&sq->done);
-    /* Pairs with the record's release by the thread before us.  It is not older than `done`: if ours are within a ring of that,
-     * 16 bits mean what they say. */
-    record = SHMEMI_LD_ACQ_GPU(q->dbrec);
-    if (SHMEMI_UNLIKELY(idx + n > done + q->depth))
-        return shmemi_sq_room_shared(sq, idx, n);
-    *turn_out = record == shmemi_sq_record(idx);
-    return 0;
-}
-
-/* Is the last entry of a post to be signalled (and the doorbell rung)? */
-SHMEMI_FN int shmemi_sq_signals(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t n, int flags)
-{
-    return !(flags & SHMEMI_SQ_DEFER) || shmemi_sq_quarter(q, idx, n);
-}
-
-/*
- * The n blocks from idx on are filled; `last` is the index of the last entry, `doorbell` its first 8 bytes.  Who found the
- * queue idle rings at once; who had to wait for its turn looks whether another one waits behind.
- */
-SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t n,
-                                            uint64_t last, uint64_t doorbell, int signalled, int turn)
-{
-    uint64_t end = idx + n;
-    int ring = signalled, more = 0;
-
-    if (!turn) {
-        more = SHMEMI_LD_RLX_GPU(&sq->reserved) != end && (idx ^ end) < SHMEMI_SQ_SWEEP;
-        /* Pairs with the record's release below: what earlier threads wrote goes out with our own release. */
-        if (SHMEMI_LD_ACQ_GPU(sq->dbrec) != shmemi_sq_record(idx) && shmemi_sq_turn(sq, idx))
-            return SHMEMI_SQ_FAILED;
-    }
-    /* The words below are the baton holder's; others only look at them. */
-    if (!ring)
-        ring = SHMEMI_LD_RLX_GPU(&sq->owed) == idx;
-    if (ring && more) {
-        SHMEMI_ST_RLX_GPU(&sq->owed, end);
-        ring = 0;
-    }
-    SHMEMI_ST_RLX_GPU(signalled ? &sq->tail : &sq->deferred, last + 1);
-    /* Read by the NIC (the entries before it are filled) and by the next thread (it is its turn). */
-    shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR);
-    if (ring)
-        shmemi_mmio_st64(q->doorbell, doorbell);
-    return last + 1;
-}
-
-SHMEMI_FN uint64_t shmemi_sq_publish(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
-                                     uint64_t idx, uint32_t n, uint64_t last, uint64_t doorbell, int signalled, int turn)
-{
-    if (mode == SHMEMI_SQ_SHARED)
-        return shmemi_sq_publish_shared(sq, q, idx, n, last, doorbell, signalled, turn);
-    sq->reserved = idx + n;
-    sq->tail = last + 1;
-    if (signalled) {
-        /* Read by the NIC: the entries before the record are filled. */
-        shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(idx + n), q->flags & SHMEMI_SQ_NEAR);
-        shmemi_mmio_st64(q->doorbell, doorbell);
-    } else {
-        sq->deferred = last + 1;
-    }
-    return last + 1;
-}
-
 /* ---- entries ---- */
 
 SHMEMI_FN uint32_t shmemi_sq_fm(int signalled, int flags)
@@ -392,15 +33,16 @@ SHMEMI_FN uint32_t shmemi_sq_fm(int signalled, int flags)
            (uint32_t)(flags & SHMEMI_SQ_FENCE ? SHMEMI_MLX5_FENCED : 0);
 }
 
-/* Where an entry begins, and what of its first 8 bytes follows from that. */
+/* Where an entry begins, and which number it has. */
 struct shmemi_sq_slot {
     char *block;
-    uint64_t ctrl;
+    shmemi_be32 qpn;
+    uint64_t idx;
 };
 
 SHMEMI_FN struct shmemi_sq_slot shmemi_sq_slot_at(const struct shmemi_sq_fixed *q, uint64_t idx)
 {
-    struct shmemi_sq_slot slot = { shmemi_sq_block(q, idx), shmemi_mlx5_ctrl(q->qpn, idx) };
+    struct shmemi_sq_slot slot = { shmemi_sq_block(q, idx), q->qpn, idx };
 
     return slot;
 }
@@ -411,22 +53,21 @@ SHMEMI_FN struct shmemi_sq_slot shmemi_sq_slot_at(const struct shmemi_sq_fixed *
 SHMEMI_FN uint64_t shmemi_sq_fill(struct shmemi_sq_slot slot, uint32_t opcode, uint32_t opmod,
                                   uint32_t n_segs, uint32_t fm, uint64_t raddr, shmemi_be32 rkey)
 {
-    struct shmemi_v16 ctrl = { slot.ctrl | shmemi_mlx5_ctrl_op(opcode, opmod, n_segs),
+    struct shmemi_v16 ctrl = { shmemi_mlx5_ctrl(slot.qpn, slot.idx, shmemi_mlx5_ctrl_op(opcode, opmod, n_segs)),
                                shmemi_mlx5_ctrl_flags(fm) };
 
-    shmemi_st16(slot.block, ctrl);
     shmemi_st16(slot.block + 16, shmemi_mlx5_raddr(raddr, rkey));
+    shmemi_st16(slot.block, ctrl);
     return ctrl.x;
 }
 
 /* Completes, and does nothing else. */
 SHMEMI_FN uint64_t shmemi_sq_fill_nop(const struct shmemi_sq_fixed *q, uint64_t idx)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
-    struct shmemi_v16 ctrl = { slot.ctrl | shmemi_mlx5_ctrl_op(SHMEMI_MLX5_NOP, 0, 1),
+    struct shmemi_v16 ctrl = { shmemi_mlx5_ctrl(q->qpn, idx, shmemi_mlx5_ctrl_op(SHMEMI_MLX5_NOP, 0, 1)),
                                shmemi_mlx5_ctrl_flags(SHMEMI_MLX5_SIGNALLED) };
 
-    shmemi_st16(slot.block, ctrl);
+    shmemi_st16(shmemi_sq_block(q, idx), ctrl);
     return ctrl.x;
 }
 
@@ -454,11 +95,13 @@ SHMEMI_FN uint64_t shmemi_sq_fill_value(const struct shmemi_sq_fixed *q, uint64_
 }
 
 /* SHMEMI_SQ_BLUEFLAME: the same entry, signalled, to the ring and to one of the register's two buffers of 256 bytes by turns. */
-SHMEMI_FN uint64_t shmemi_sq_blue_value(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, uint64_t idx, int flags,
-                                        uint64_t raddr, shmemi_be32 rkey, uint64_t value, uint32_t size)
+SHMEMI_FN uint64_t shmemi_sq_blue_value(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q,
+                                        const struct shmemi_sq_claim *c, int flags, uint64_t raddr, shmemi_be32 rkey,
+                                        uint64_t value, uint32_t size)
 {
-    struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
-    struct shmemi_v16 seg[4] = { { slot.ctrl | shmemi_mlx5_ctrl_op(SHMEMI_MLX5_WRITE, 0, 3),
+    uint64_t idx = c->idx;
+    char *block = shmemi_sq_block(q, idx);
+    struct shmemi_v16 seg[4] = { { shmemi_mlx5_ctrl(q->qpn, idx, shmemi_mlx5_ctrl_op(SHMEMI_MLX5_WRITE, 0, 3)),
                                    shmemi_mlx5_ctrl_flags(shmemi_sq_fm(1, flags)) },
                                  shmemi_mlx5_raddr(raddr, rkey),
                                  { shmemi_mlx5_inline(size) | value << 32, value >> 32 },
@@ -466,8 +109,10 @@ SHMEMI_FN uint64_t shmemi_sq_blue_value(struct shmemi_sq *sq, const struct shmem
     uint64_t *reg = q->doorbell + (idx & 1) * 32;
 
     for (int i = 0; i < 4; i++)
-        shmemi_st16(slot.block + i * 16, seg[i]);
+        shmemi_st16(block + i * 16, seg[i]);
     sq->reserved = sq->tail = idx + 1;
+    if (c->deferred)
+        sq->deferred = 0;
     SHMEMI_ST_RLX_GPU(q->dbrec, shmemi_sq_record(idx + 1));
     for (int i = 0; i < 4; i++) {
         shmemi_mmio_st64(reg + i * 2, seg[i].x);
@@ -622,15 +267,16 @@ SHMEMI_FN uint64_t shmemi_sq_rdma(struct shmemi_sq *sq, enum shmemi_sq_mode mode
                                   uint32_t len, int flags)
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
-    uint64_t idx, bell;
-    int signalled, turn;
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, &idx, &turn)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, flags, &c)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(&q, idx, 1, flags);
+    signalled = shmemi_sq_signals(&q, c.idx, 1, flags);
     bell =
-        shmemi_sq_fill_rdma(&q, idx, opcode, shmemi_sq_fm(signalled, flags), raddr, rkey, laddr, lkey, len);
-    return shmemi_sq_publish(sq, &q, mode, idx, 1, idx, bell, signalled, turn);
+        shmemi_sq_fill_rdma(&q, c.idx, opcode, shmemi_sq_fm(signalled, flags), raddr, rkey, laddr, lkey, len);
+    return shmemi_sq_publish(sq, &q, mode, &c, 1, c.idx, bell, signalled, flags);
 }
 
 /* At most 1 GiB. `laddr` is registered and stays as it is until the ticket is done. */
@@ -654,14 +300,15 @@ SHMEMI_FN uint64_t shmemi_sq_write_inline(struct shmemi_sq *sq, enum shmemi_sq_m
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint32_t n = shmemi_sq_inline_blocks(len);
-    uint64_t idx, bell;
-    int signalled, turn;
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n, &idx, &turn)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n, flags, &c)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(&q, idx, n, flags);
-    bell = shmemi_sq_fill_inline(&q, idx, shmemi_sq_fm(signalled, flags), raddr, rkey, data, len);
-    return shmemi_sq_publish(sq, &q, mode, idx, n, idx, bell, signalled, turn);
+    signalled = shmemi_sq_signals(&q, c.idx, n, flags);
+    bell = shmemi_sq_fill_inline(&q, c.idx, shmemi_sq_fm(signalled, flags), raddr, rkey, data, len);
+    return shmemi_sq_publish(sq, &q, mode, &c, n, c.idx, bell, signalled, flags);
 }
 
 /* The low `size` bytes of value: 1, 2, 4 or 8. */
@@ -669,16 +316,17 @@ SHMEMI_FN uint64_t shmemi_sq_write_value(struct shmemi_sq *sq, enum shmemi_sq_mo
                                          shmemi_be32 rkey, uint64_t value, uint32_t size, int flags)
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
-    uint64_t idx, bell;
-    int signalled, turn;
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, &idx, &turn)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, flags, &c)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(&q, idx, 1, flags);
+    signalled = shmemi_sq_signals(&q, c.idx, 1, flags);
     if (mode == SHMEMI_SQ_PRIVATE && signalled && (flags & SHMEMI_SQ_BLUEFLAME))
-        return shmemi_sq_blue_value(sq, &q, idx, flags, raddr, rkey, value, size);
-    bell = shmemi_sq_fill_value(&q, idx, shmemi_sq_fm(signalled, flags), raddr, rkey, value, size);
-    return shmemi_sq_publish(sq, &q, mode, idx, 1, idx, bell, signalled, turn);
+        return shmemi_sq_blue_value(sq, &q, &c, flags, raddr, rkey, value, size);
+    bell = shmemi_sq_fill_value(&q, c.idx, shmemi_sq_fm(signalled, flags), raddr, rkey, value, size);
+    return shmemi_sq_publish(sq, &q, mode, &c, 1, c.idx, bell, signalled, flags);
 }
 
 /* Size 4 or 8; laddr: `size` registered bytes, also when nobody wants the old value. */
@@ -688,15 +336,16 @@ SHMEMI_FN uint64_t shmemi_sq_amo(struct shmemi_sq *sq, enum shmemi_sq_mode mode,
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint32_t n = shmemi_sq_amo_blocks(op, size);
-    uint64_t idx, bell;
-    int signalled, turn;
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n, &idx, &turn)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n, flags, &c)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(&q, idx, n, flags);
-    bell = shmemi_sq_fill_amo(&q, idx, op, size, shmemi_sq_fm(signalled, flags), raddr, rkey, operand, cond,
+    signalled = shmemi_sq_signals(&q, c.idx, n, flags);
+    bell = shmemi_sq_fill_amo(&q, c.idx, op, size, shmemi_sq_fm(signalled, flags), raddr, rkey, operand, cond,
                               laddr, lkey);
-    return shmemi_sq_publish(sq, &q, mode, idx, n, idx, bell, signalled, turn);
+    return shmemi_sq_publish(sq, &q, mode, &c, n, c.idx, bell, signalled, flags);
 }
 
 SHMEMI_FN uint64_t shmemi_sq_fill_signal(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t fm,
@@ -714,15 +363,16 @@ SHMEMI_FN uint64_t shmemi_sq_write_signal(struct shmemi_sq *sq, enum shmemi_sq_m
                                           const struct shmemi_sq_signal *sig, int flags)
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
-    uint64_t idx, bell;
-    int signalled, turn;
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 2, &idx, &turn)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 2, flags, &c)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(&q, idx, 2, flags);
-    shmemi_sq_fill_rdma(&q, idx, SHMEMI_MLX5_WRITE, shmemi_sq_fm(0, flags), raddr, rkey, laddr, lkey, len);
-    bell = shmemi_sq_fill_signal(&q, idx + 1, shmemi_sq_fm(signalled, 0), sig);
-    return shmemi_sq_publish(sq, &q, mode, idx, 2, idx + 1, bell, signalled, turn);
+    signalled = shmemi_sq_signals(&q, c.idx, 2, flags);
+    shmemi_sq_fill_rdma(&q, c.idx, SHMEMI_MLX5_WRITE, shmemi_sq_fm(0, flags), raddr, rkey, laddr, lkey, len);
+    bell = shmemi_sq_fill_signal(&q, c.idx + 1, shmemi_sq_fm(signalled, 0), sig);
+    return shmemi_sq_publish(sq, &q, mode, &c, 2, c.idx + 1, bell, signalled, flags);
 }
 
 /* The same with at most SHMEMI_SQ_INLINE_MAX bytes inline. */
@@ -732,15 +382,16 @@ SHMEMI_FN uint64_t shmemi_sq_write_inline_signal(struct shmemi_sq *sq, enum shme
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     uint32_t n = shmemi_sq_inline_blocks(len);
-    uint64_t idx, bell;
-    int signalled, turn;
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n + 1, &idx, &turn)))
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, n + 1, flags, &c)))
         return SHMEMI_SQ_FAILED;
-    signalled = shmemi_sq_signals(&q, idx, n + 1, flags);
-    shmemi_sq_fill_inline(&q, idx, shmemi_sq_fm(0, flags), raddr, rkey, data, len);
-    bell = shmemi_sq_fill_signal(&q, idx + n, shmemi_sq_fm(signalled, 0), sig);
-    return shmemi_sq_publish(sq, &q, mode, idx, n + 1, idx + n, bell, signalled, turn);
+    signalled = shmemi_sq_signals(&q, c.idx, n + 1, flags);
+    shmemi_sq_fill_inline(&q, c.idx, shmemi_sq_fm(0, flags), raddr, rkey, data, len);
+    bell = shmemi_sq_fill_signal(&q, c.idx + n, shmemi_sq_fm(signalled, 0), sig);
+    return shmemi_sq_publish(sq, &q, mode, &c, n + 1, c.idx + n, bell, signalled, flags);
 }
 
 /* Rings for what has been deferred; the ticket covers everything that this thread (private: any) has posted
@@ -748,20 +399,20 @@ SHMEMI_FN uint64_t shmemi_sq_write_inline_signal(struct shmemi_sq *sq, enum shme
 SHMEMI_FN uint64_t shmemi_sq_ring(struct shmemi_sq *sq, enum shmemi_sq_mode mode)
 {
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
-    uint64_t idx, tail = SHMEMI_LD_RLX_GPU(&sq->tail);
-    int turn;
+    uint64_t tail = SHMEMI_LD_RLX_GPU(&sq->tail);
+    struct shmemi_sq_claim c;
 
     if (mode == SHMEMI_SQ_PRIVATE) {
-        if (tail && sq->deferred == tail)
+        if (sq->deferred)
             shmemi_sq_ring_deferred(sq);
         return tail;
     }
     if (SHMEMI_LD_RLX_GPU(&sq->deferred) <= tail)
         return tail;
     /* Nobody may touch an entry that is published: a signalled one behind it does nothing else. */
-    if (shmemi_sq_reserve(sq, &q, mode, 1, &idx, &turn))
+    if (shmemi_sq_reserve(sq, &q, mode, 1, 0, &c))
         return SHMEMI_SQ_FAILED;
-    return shmemi_sq_publish(sq, &q, mode, idx, 1, idx, shmemi_sq_fill_nop(&q, idx), 1, turn);
+    return shmemi_sq_publish(sq, &q, mode, &c, 1, c.idx, shmemi_sq_fill_nop(&q, c.idx), 1, 0);
 }
 
 #endif

@@ -88,7 +88,7 @@ static int suspects(const struct shmemi_sq *sq, struct suspect *list)
 
     if (sq->done)
         idx += blocks_of(entry_at(sq, idx));
-    while (idx < sq->reserved && n < MOST_SUSPECTS) {
+    while (idx < shmemi_sq_reserved(sq) && n < MOST_SUSPECTS) {
         n += suspicious(entry_at(sq, idx), &list[n]);
         idx += blocks_of(entry_at(sq, idx));
     }
