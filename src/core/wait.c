@@ -32,6 +32,7 @@
 #define CHECK_NS (20 * MS)       /* between looks for a job that ends and for dead peers */
 #define EXITED_GRACE_NS (2000 * MS) /* before a wait for data suspects PEs that have exited */
 #define DEAD_GRACE_NS (2000 * MS) /* a launcher that ends the job itself is left this long to do so */
+#define LEFT_GRACE_NS (1000 * MS) /* the same where the PE has said that it leaves */
 
 static uint64_t now_ns(void)
 {
@@ -147,17 +148,22 @@ static void check_exited(struct shmemi_waiter *w, uint64_t now)
     shmemi_warn(w->call, "waits for %s; %d PEs, PE %d among them, have exited without calling shmem_finalize", what, n, pe);
 }
 
-/* Ends the job when the PE that is waited for has left through exit(). */
+/*
+ * Ends the job when the PE that is waited for has left through exit(), but not at once: a launcher that sees its status ends
+ * the job with that one.
+ */
 static void check_culprit(struct shmemi_waiter *w, uint64_t now)
 {
     int pe = w->culprit ? w->culprit(w->arg) : -1;
 
-    if (pe >= 0 && shmemi.peers[pe].ctl && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) == SHMEMI_PE_EXITED)
-        shmemi_fatal(w->call, "waits for PE %d, which has exited without calling shmem_finalize", pe);
-    if (pe >= 0 && !shmemi.peers[pe].ctl)
-        shmemi_net_check_left(pe, w->call);
     if (!w->culprit)
         check_exited(w, now);
+    if (!w->left_ns && pe >= 0 && shmemi_net_left(pe)) {
+        w->left_ns = now;
+        w->left_pe = pe; /* of those on other nodes only the last that has left is known */
+    }
+    if (w->left_ns && now - w->left_ns > LEFT_GRACE_NS)
+        shmemi_fatal(w->call, "waits for PE %d, which has exited without calling shmem_finalize", w->left_pe);
 }
 
 static void check_peers(struct shmemi_waiter *w, uint64_t now)

@@ -44,9 +44,10 @@ struct shmemi_waiter {
     bool sleeping;  /* the time for yielding is over */
     bool exit_told; /* the warning about PEs that have exited is out */
     bool announced; /* in my_ctl->asleep, for the nap to come */
+    int left_pe;    /* it has left, since left_ns */
     uint32_t seq;   /* wake_seq before the last poll */
     uint64_t nap_from_ns; /* yields until then */
-    uint64_t start_ns, report_ns, check_ns, lost_ns, probe_ns;
+    uint64_t start_ns, report_ns, check_ns, lost_ns, left_ns, probe_ns;
 };
 
 #define SHMEMI_WAITER(call_, what_) { .call = (call_), .what = (what_) }
