@@ -42,6 +42,19 @@ MARROW_TRANSPORT=proxy says "by plain verbs" "kernels leave their requests to a 
 MARROW_DEVICE_QPS=3 says "a bad number of queues" "MARROW_DEVICE_QPS is 3" 1
 MARROW_IBGDA_MEMORY=disk says "a bad place of queues" "MARROW_IBGDA_MEMORY is \"disk\"" 1
 
+# refused NAME REGEX: what a host's put to device memory of another node comes to where no NIC registers it.
+refused() {
+    local regex=$2
+
+    FAKECUDA_GUARD=1 FAKECUDA_NO_DMA_BUF=1 FAKECUDA_NO_PEERMEM=1 go 100 "$nic" "$oshrun" --nodes 2 -n 2 "$build/tests/mp/devmem_far"
+    holds "$1" eval '[ "$status" = 1 ] && cat "$dir/out" "$dir/err" | grep -Eq -- "$regex"'
+}
+
+unknown="shmem_putmem\] 0x[0-9a-f]+ is device memory of PE [01], .* its NIC has not registered it .*: load nvidia-peermem"
+refused "no NIC knows the device heap: a put says what to do" "$unknown"
+MARROW_TRANSPORT=proxy refused "the same by plain verbs" "$unknown"
+MARROW_STRICT=1 refused "the same is the end with MARROW_STRICT" "the device heap .* cannot be registered with mlx5_0 port 1"
+
 # fails NAME KIND OPTIONS
 export MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3
 fails() {

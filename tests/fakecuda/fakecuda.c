@@ -12,6 +12,7 @@
  *     FAKECUDA_NO_PEER=1      no access between devices
  *     FAKECUDA_GUARD=1        device memory is not to be touched at its own address, as on a GPU: not for kernels, nor for IPC
  *     FAKECUDA_NO_DMA_BUF=1   device memory is not exported as dma-bufs
+ *     FAKECUDA_NO_PEERMEM=1   to a NIC it looks like managed memory, which none registers by its address (with FAKECUDA_GUARD)
  *     FAKECUDA_IO=N           registers of a NIC: 0 not mapped at all, 1 as plain memory only (default), 2 as I/O memory only
  *
  * A test finds one function more, fakecuda_capture(stream, on): from on to off everything must be put on that stream, and
@@ -518,7 +519,7 @@ PUBLIC int pointer_attribute_(void *value, int attribute, uint64_t ptr)
     else
         return SHMEMI_CU_INVALID_VALUE;
     if (attribute == SHMEMI_CU_POINTER_MANAGED)
-        result = 0;
+        result = fake_setting("FAKECUDA_NO_PEERMEM", 0) != 0;
     else if (attribute == SHMEMI_CU_POINTER_ORDINAL)
         result = r ? (unsigned)r->device : 0;
     else if (attribute != SHMEMI_CU_POINTER_TYPE)
