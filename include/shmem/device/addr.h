@@ -98,42 +98,64 @@ SHMEMI_DEV uint64_t shmemi_dev_try(const void *addr, int world, uint64_t *room_o
     return base ? base + off : 0;
 }
 
-/* Where it lies for loads and stores; null where only the NIC leads (far.h). */
-SHMEMI_DEV char *shmemi_dev_reach(const void *addr, uint64_t len, int world, uint32_t call)
+SHMEMI_DEV void shmemi_dev_check_word(const void *addr, uint32_t size, uint32_t call)
+{
+    if (((uintptr_t)addr & (size - 1)) != 0)
+        shmemi_dev_fail(SHMEMI_DEV_MISALIGNED, call, (uint64_t)(uintptr_t)addr, size, 0);
+}
+
+/* What the functions below do not see at once: the host heap, ranges to be looked at, and what is wrong. */
+SHMEMI_DEV_COLD uint64_t shmemi_dev_look_up(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call,
+                                            int or_far)
 {
     uint64_t room, at;
 
     shmemi_dev_check_pe(world, call);
     at = shmemi_dev_try(addr, world, &room);
-    if (!at && (!room || !shmemi_dev_nic()))
+    if (!at && (!room || !or_far || !shmemi_dev_nic()))
         shmemi_dev_fail(room ? SHMEMI_DEV_UNREACHABLE : SHMEMI_DEV_BAD_ADDRESS, call, (uint64_t)(uintptr_t)addr, len,
                         (uint64_t)world);
     if (shmemi_dev_state.check && len > room)
         shmemi_dev_fail(SHMEMI_DEV_BAD_RANGE, call, (uint64_t)(uintptr_t)addr, len, (uint64_t)world);
+    shmemi_dev_check_word(addr, align, call);
+    return at;
+}
+
+/* Device heaps that stores reach take one branch. */
+SHMEMI_DEV uint64_t shmemi_dev_locate(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call, int or_far)
+{
+    uint64_t off = (uint64_t)(uintptr_t)addr - shmemi_dev_state.dheap_base, base = 0;
+
+    if ((uint32_t)world < (uint32_t)shmemi_dev_state.n_pes && !shmemi_dev_state.check)
+        base = shmemi_dev_base(world, 1);
+    if (SHMEMI_LIKELY((base != 0) & (off < shmemi_dev_state.dheap_len) & ((off & (align - 1)) == 0)))
+        return base + off;
+    return shmemi_dev_look_up(addr, len, align, world, call, or_far);
+}
+
+/* Where it lies for loads and stores; null where only the NIC leads (far.h). */
+SHMEMI_DEV char *shmemi_dev_reach(const void *addr, uint64_t len, int world, uint32_t call)
+{
+    uint64_t at = shmemi_dev_locate(addr, len, 1, world, call, 1);
+
     if (!SHMEMI_NIC_PATH)
         SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
     return (char *)(uintptr_t)at;
 }
 
-SHMEMI_DEV char *shmemi_dev_remote(const void *addr, uint64_t len, int world, uint32_t call)
+/* Of a word, which must be aligned to its size. */
+SHMEMI_DEV char *shmemi_dev_reach_word(const void *addr, uint32_t size, int world, uint32_t call)
 {
-    uint64_t room, at;
-
-    shmemi_dev_check_pe(world, call);
-    at = shmemi_dev_try(addr, world, &room);
-    if (!at)
-        shmemi_dev_fail(room ? SHMEMI_DEV_UNREACHABLE : SHMEMI_DEV_BAD_ADDRESS, call, (uint64_t)(uintptr_t)addr, len,
-                        (uint64_t)world);
-    if (shmemi_dev_state.check && len > room)
-        shmemi_dev_fail(SHMEMI_DEV_BAD_RANGE, call, (uint64_t)(uintptr_t)addr, len, (uint64_t)world);
-    SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
-    return (char *)(uintptr_t)at;
+    return (char *)(uintptr_t)shmemi_dev_locate(addr, size, size, world, call, 1);
 }
 
-SHMEMI_DEV void shmemi_dev_check_word(const void *addr, uint32_t size, uint32_t call)
+/* Where nothing but loads and stores will do. */
+SHMEMI_DEV char *shmemi_dev_remote(const void *addr, uint64_t len, int world, uint32_t call)
 {
-    if (((uintptr_t)addr & (size - 1)) != 0)
-        shmemi_dev_fail(SHMEMI_DEV_MISALIGNED, call, (uint64_t)(uintptr_t)addr, size, 0);
+    uint64_t at = shmemi_dev_locate(addr, len, 1, world, call, 0);
+
+    SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
+    return (char *)(uintptr_t)at;
 }
 
 /* ---- teams and contexts ---- */
