@@ -218,6 +218,8 @@ static void fill_state(void)
     s->n_teams = (uint32_t)teams_known();
     s->n_ctxs = CTX_ENTRIES;
     s->report = it.report;
+    for (int i = 0; i < SHMEMI_DEV_NEAR_TEAMS; i++)
+        s->meets[i] = shmemi_sync_meet_of(s, &s->near_teams[i]);
     s->hang_ns = shmemi_devmem_watch_after();
     s->timeout_ns = shmemi_env.timeout;
 }

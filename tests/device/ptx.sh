@@ -54,9 +54,12 @@ has shmemi_copy_shifted 'st\.(global\.)?v2\.(b|u)64' 1 "misaligned pairs go by 1
 has put_signal 'st\.release\.sys\.(b|u)64' 1 "the signal is a release store"
 has signal_add '(atom|red)\.add\.release\.sys' 1 "the signal is a release addition"
 has signal_op 'st\.relaxed\.sys' 1 "a signal alone orders nothing"
-for f in barrier_thread barrier_warp barrier_block; do
+# Of a group, one thread or a warp serves the members: a fence in each of the two ways.
+fences barrier_thread 1
+for f in barrier_warp barrier_block; do fences $f 2; done
+fences shmemi_dev_sync_any 1
+for f in barrier_thread barrier_warp barrier_block shmemi_dev_sync_any; do
     has $f 'fence\.acq_rel\.sys' 1 "its fence is acq_rel at system scope"
-    fences $f 1
     has $f 'st\.relaxed\.sys\.(b|u)64' 1 "flags are relaxed stores behind it"
     has $f 'ld\.acquire\.sys\.(b|u)64' 1 "and read with acquire"
 done

@@ -12,9 +12,10 @@
 
 #include "port.h"
 
-#define SHMEMI_DEV_ABI 3
+#define SHMEMI_DEV_ABI 4
 #define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
 #define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
+#define SHMEMI_DEV_MEET 7       /* other members of a team whose flags' addresses are found beforehand */
 
 /* Where a peer's memory can be loaded and stored from here; 0: not at all. */
 struct shmemi_dev_peer {
@@ -35,6 +36,19 @@ struct shmemi_dev_team {
     int32_t my_pe, n_pes, start, stride;
     uint32_t far; /* 0: no member is on another node; else how they meet (enum shmemi_dev_far_shape) */
     uint64_t sync; /* offset in the device heap of the team's sync block, the same in every member */
+};
+
+/*
+ * The flags by which a small team on one node meets, for syncs that take little longer than a flag's way: each instruction
+ * before the first store and behind the last load counts.  By number among the others, ascending.
+ */
+struct shmemi_dev_meet {
+    uint64_t chan; /* address of the own counters; 0: not such a team */
+    uint32_t generation, others;
+    uint64_t there[SHMEMI_DEV_MEET]; /* where this PE tells them */
+    uint64_t here[SHMEMI_DEV_MEET];  /* where they tell this PE */
+    int32_t pe[SHMEMI_DEV_MEET];     /* their world PEs */
+    uint32_t pad;
 };
 
 /* A context made on the host, by slot. */
@@ -149,11 +163,13 @@ struct shmemi_dev_state {
     uint64_t hang_ns, timeout_ns; /* 0: never */
     struct shmemi_dev_peer near[SHMEMI_DEV_NEAR];           /* the first peers again */
     struct shmemi_dev_team near_teams[SHMEMI_DEV_NEAR_TEAMS]; /* the first teams again */
+    struct shmemi_dev_meet meets[SHMEMI_DEV_NEAR_TEAMS];      /* and how they meet */
     struct shmemi_dev_nic nic;
 };
 
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
-SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 424, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_meet) == 160, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 424 + 4 * 160, "the same for every compiler");
 
 #endif

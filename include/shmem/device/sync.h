@@ -153,11 +153,144 @@ SHMEMI_DEV void shmemi_sync_chan(enum shmemi_scope scope, const struct shmemi_de
     shmemi_group_sync(scope);
 }
 
-SHMEMI_DEV void shmemi_dev_sync(enum shmemi_scope scope, shmem_team_t team, enum shmemi_sync_kind kind, uint32_t call)
+/* ---- small teams on one node ---- */
+
+/* Is it one of them, and nothing was posted to a NIC that must be awaited first?  shmemi_dev_state.meets[*slot_out] is its entry. */
+SHMEMI_DEV int shmemi_meet_is(shmem_team_t team, enum shmemi_sync_kind kind, uint32_t *slot_out)
+{
+    uint64_t h = (uint64_t)(uintptr_t)team;
+    uint32_t slot = (uint32_t)(h & 0xffff) - 1;
+
+    *slot_out = slot;
+    return slot < SHMEMI_DEV_NEAR_TEAMS && shmemi_dev_state.meets[slot].chan != 0 &&
+           shmemi_dev_state.meets[slot].generation == (uint32_t)(h >> 16) &&
+           !(kind != SHMEMI_SYNC_RELAXED && shmemi_dev_nic());
+}
+
+/* Others `first` to `first + 2`, by one thread, which loads their slots together. */
+SHMEMI_DEV void shmemi_meet_await_three(const struct shmemi_dev_meet *m, uint32_t first, uint64_t epoch, uint32_t call)
+{
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    uint64_t seen[3];
+    uint32_t last, n = m->others;
+
+    for (;;) {
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 3; k++)
+            seen[k] = first + k < n ? SHMEMI_LD_RLX((uint64_t *)(uintptr_t)m->here[first + k]) : epoch;
+        if (seen[0] >= epoch && seen[1] >= epoch && seen[2] >= epoch)
+            break;
+        last = first + (seen[2] < epoch ? 2 : seen[1] < epoch);
+        shmemi_spin_step(&s, call, m->pe[last], (const void *)(uintptr_t)m->here[last], 0, SHMEM_CMP_GE, epoch);
+    }
+    shmemi_spin_done(&s);
+}
+
+SHMEMI_DEV void shmemi_meet_await(const struct shmemi_dev_meet *m, uint32_t i, enum shmemi_sync_kind kind, uint64_t epoch,
+                                  uint32_t call)
+{
+    uint64_t *slot = (uint64_t *)(uintptr_t)m->here[i];
+
+    if (kind == SHMEMI_SYNC_RELAXED)
+        shmemi_sync_await_plain(slot, epoch, m->pe[i], call);
+    else
+        shmemi_sync_await_acquire(slot, epoch, m->pe[i], call);
+}
+
+SHMEMI_DEV void shmemi_meet_end(const struct shmemi_dev_meet *m, uint64_t epoch)
+{
+    struct shmemi_sync_chan *c = (struct shmemi_sync_chan *)(uintptr_t)m->chan;
+
+    c->epoch = epoch;
+    c->safe = epoch - 1; /* all have begun this one */
+}
+
+/* By one thread. */
+SHMEMI_DEV void shmemi_meet_alone(const struct shmemi_dev_meet *m, enum shmemi_sync_kind kind, uint32_t call)
+{
+    uint64_t *chan = (uint64_t *)(uintptr_t)m->chan, *first = (uint64_t *)(uintptr_t)m->there[0], epoch;
+    uint32_t n = m->others;
+
+    SHMEMI_ASSUME_GLOBAL(chan);
+    SHMEMI_ASSUME_GLOBAL(first);
+    epoch = *chan + 1;
+    if (kind != SHMEMI_SYNC_RELAXED)
+        SHMEMI_FENCE_ACQREL(); /* cumulative: covers what the whole group wrote */
+    if (n)
+        SHMEMI_ST_RLX(first, epoch);
+    SHMEMI_ROLLED
+    for (uint32_t k = 1; k < n; k++)
+        SHMEMI_ST_RLX((uint64_t *)(uintptr_t)m->there[k], epoch);
+    if (n == 1) {
+        shmemi_meet_await(m, 0, kind, epoch, call);
+    } else if (kind == SHMEMI_SYNC_RELAXED) {
+        SHMEMI_ROLLED
+        for (uint32_t i = 0; i < n; i += 3)
+            shmemi_meet_await_three(m, i, epoch, call);
+    } else {
+        SHMEMI_ROLLED
+        for (uint32_t i = 0; i < n; i++)
+            shmemi_meet_await(m, i, kind, epoch, call);
+    }
+    shmemi_meet_end(m, epoch);
+}
+
+/* By a warp: thread `rank` of `size`. */
+SHMEMI_DEV void shmemi_meet_warp(const struct shmemi_dev_meet *m, enum shmemi_sync_kind kind, uint32_t rank, uint32_t size,
+                                 uint32_t call)
+{
+    uint64_t epoch = ((struct shmemi_sync_chan *)(uintptr_t)m->chan)->epoch + 1;
+
+    if (kind != SHMEMI_SYNC_RELAXED)
+        SHMEMI_FENCE_ACQREL(); /* one instruction of the warp */
+    SHMEMI_ROLLED
+    for (uint32_t i = rank; i < m->others; i += size)
+        SHMEMI_ST_RLX((uint64_t *)(uintptr_t)m->there[i], epoch);
+    SHMEMI_ROLLED
+    for (uint32_t i = rank; i < m->others; i += size)
+        shmemi_meet_await(m, i, kind, epoch, call);
+    shmemi_group_sync(SHMEMI_WARP); /* all have read the old epoch */
+    if (rank == 0)
+        shmemi_meet_end(m, epoch);
+}
+
+/*
+ * Among few, one thread of a group serves all: to wait, a warp's lanes need more time than one thread, and each lane asks
+ * memory by itself.  With acquire one slot is read after the other, so there few are two.
+ */
+SHMEMI_DEV void shmemi_meet(enum shmemi_scope scope, const struct shmemi_dev_meet *m, enum shmemi_sync_kind kind,
+                            uint32_t call)
+{
+    uint32_t rank = shmemi_rank(scope), servers = shmemi_sync_servers(scope);
+
+    shmemi_group_sync(scope);
+    if (scope == SHMEMI_THREAD || m->others <= (kind == SHMEMI_SYNC_RELAXED ? 3u : 1u)) {
+        if (rank == 0)
+            shmemi_meet_alone(m, kind, call);
+    } else if (rank < servers) {
+        shmemi_meet_warp(m, kind, rank, servers, call);
+    }
+    shmemi_group_sync(scope);
+}
+
+/* ---- any team ---- */
+
+SHMEMI_DEV_LARGE void shmemi_dev_sync_any(enum shmemi_scope scope, shmem_team_t team, enum shmemi_sync_kind kind,
+                                          uint32_t call)
 {
     struct shmemi_dev_team t = shmemi_dev_team_get(team, call);
 
     shmemi_sync_chan(scope, &t, 0, kind, call);
+}
+
+SHMEMI_DEV void shmemi_dev_sync(enum shmemi_scope scope, shmem_team_t team, enum shmemi_sync_kind kind, uint32_t call)
+{
+    uint32_t slot;
+
+    if (SHMEMI_LIKELY(shmemi_meet_is(team, kind, &slot)))
+        shmemi_meet(scope, &shmemi_dev_state.meets[slot], kind, call);
+    else
+        shmemi_dev_sync_any(scope, team, kind, call);
 }
 
 #endif

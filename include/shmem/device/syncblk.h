@@ -19,7 +19,7 @@
 #ifndef SHMEM_DEVICE_SYNCBLK_H
 #define SHMEM_DEVICE_SYNCBLK_H
 
-#include "port.h"
+#include "state.h"
 
 #define SHMEMI_SYNC_CHANS 33u         /* 0: calls of user kernels; 1 + b: block b of a kernel of the library */
 #define SHMEMI_SYNC_SCRATCH 32768u    /* bytes of one of the two scratch buffers */
@@ -96,6 +96,33 @@ SHMEMI_FN uint64_t shmemi_sync_map_bytes(uint32_t n)
 SHMEMI_FN uint64_t shmemi_sync_bytes(uint32_t n)
 {
     return shmemi_sync_map_off(n) + ((shmemi_sync_map_bytes(n) + 127) & ~(uint64_t)127);
+}
+
+/* Where the members of a small team meet that loads and stores reach from here; as host code fills it in. */
+SHMEMI_FN struct shmemi_dev_meet shmemi_sync_meet_of(const struct shmemi_dev_state *s, const struct shmemi_dev_team *t)
+{
+    struct shmemi_dev_meet m = { 0, 0, 0, { 0 }, { 0 }, { 0 }, 0 };
+    uint64_t step, flags;
+
+    if (t->n_pes < 1 || t->n_pes > SHMEMI_DEV_MEET + 1)
+        return m;
+    step = shmemi_sync_stride((uint32_t)t->n_pes);
+    flags = t->sync + shmemi_sync_flags_off();
+    for (int i = 0; i < t->n_pes; i++) {
+        int world = t->start + i * t->stride;
+        uint64_t base = world < SHMEMI_DEV_NEAR ? s->near[world].dheap : 0;
+
+        if (!base)
+            return m;
+        if (i == t->my_pe)
+            continue;
+        m.there[m.others] = base + flags + (uint64_t)t->my_pe * step;
+        m.here[m.others] = s->dheap_base + flags + (uint64_t)i * step;
+        m.pe[m.others++] = world;
+    }
+    m.generation = t->generation;
+    m.chan = s->dheap_base + t->sync;
+    return m;
 }
 
 #endif
