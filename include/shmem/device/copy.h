@@ -80,40 +80,35 @@ SHMEMI_DEV void shmemi_copy_rest(char *to, const char *from, int32_t n, uint32_t
         shmemi_st16(to, shmemi_ld16(from));
 }
 
-/*
- * One thread by itself waits for its loads, not for bandwidth.  The first level of cache takes 32 bytes a miss: the even vectors
- * of 384 bytes come first, twelve misses at once, and find the odd ones come as well.
- */
+/* One thread by itself waits for its loads, not for bandwidth: of each KiB all misses are under way at once. */
 SHMEMI_DEV void shmemi_copy_alone(char *to, const char *from, uint64_t n)
 {
-    struct shmemi_v16 v[12];
+    struct shmemi_v16 v[8];
 
     SHMEMI_ROLLED
-    for (; n >= 24; n -= 24, from += 384, to += 384) {
+    while (n >= 8) {
+        uint32_t most = n < 64 ? (uint32_t)n : 64;
+
+        shmemi_touch(to, from, most);
+        n -= most & ~7u;
         SHMEMI_ROLLED
-        for (int odd = 0; odd < 32; odd += 16) {
+        for (; most >= 8; most -= 8, from += 128, to += 128) {
             SHMEMI_UNROLL
-            for (int k = 0; k < 12; k++)
-                v[k] = shmemi_ld16(from + odd + k * 32);
+            for (int k = 0; k < 8; k++)
+                v[k] = shmemi_ld16(from + k * 16);
             SHMEMI_UNROLL
-            for (int k = 0; k < 12; k++)
-                shmemi_st16(to + odd + k * 32, v[k]);
+            for (int k = 0; k < 8; k++)
+                shmemi_st16(to + k * 16, v[k]);
         }
     }
-    SHMEMI_ROLLED
-    while (n) {
-        SHMEMI_UNROLL
-        for (uint32_t k = 0; k < 8; k++)
-            if (k < n)
-                v[k] = shmemi_ld16(from + k * 16);
-        SHMEMI_UNROLL
-        for (uint32_t k = 0; k < 8; k++)
-            if (k < n)
-                shmemi_st16(to + k * 16, v[k]);
-        n -= n < 8 ? n : 8;
-        from += 128;
-        to += 128;
-    }
+    SHMEMI_UNROLL
+    for (uint32_t k = 0; k < 7; k++)
+        if (k < n)
+            v[k] = shmemi_ld16(from + k * 16);
+    SHMEMI_UNROLL
+    for (uint32_t k = 0; k < 7; k++)
+        if (k < n)
+            shmemi_st16(to + k * 16, v[k]);
 }
 
 /*
