@@ -139,10 +139,12 @@ SHMEMI_DEV void shmemi_signal_after(uint64_t *word, uint64_t signal, int sig_op)
 /* Thread 0 looks at the signal's address, while the others copy. */
 SHMEMI_DEV uint64_t *shmemi_signal_word(uint64_t *sig_addr, int sig_op, int world, uint32_t call)
 {
-    shmemi_dev_check_word(sig_addr, 8, call);
+    uint64_t at = shmemi_dev_locate(sig_addr, 8, 8, world, call, 0);
+
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
-    return (uint64_t *)(void *)shmemi_dev_remote(sig_addr, 8, world, call);
+    SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
+    return (uint64_t *)(uintptr_t)at;
 }
 
 /* By thread 0 alone: a word is on its way from the source while the addresses are found. */
