@@ -162,10 +162,13 @@ SHMEMI_DEV_LARGE int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t te
 
 /* ---- broadcast ---- */
 
-/* The root's data is in everybody's dest: one fence, and a flag for each. */
+/*
+ * The root's data is in everybody's dest: one fence, and a flag for each.  The root's own dest is filled meanwhile, by the threads that
+ * do not wait at the fence, if there are any.
+ */
 SHMEMI_DEV void shmemi_broadcast_long(struct shmemi_op *o, uint32_t root, char *dest, const char *source, uint64_t len)
 {
-    uint32_t servers = shmemi_sync_servers(o->scope);
+    uint32_t servers = shmemi_sync_servers(o->scope), spare = o->size - servers;
 
     SHMEMI_ROLLED
     for (uint32_t p = 1; o->me == root && p < o->n; p++) {
@@ -184,6 +187,8 @@ SHMEMI_DEV void shmemi_broadcast_long(struct shmemi_op *o, uint32_t root, char *
         shmemi_sync_await(o->scope, shmemi_sync_flag(shmemi_sync_own(&o->t), o->n, 0, root), o->epoch,
                           SHMEMI_SYNC_FENCED, shmemi_op_world(o, root), o->call);
     }
+    if (o->me == root && dest != source && (!spare || o->rank >= servers))
+        shmemi_copy(dest, source, len, spare ? o->rank - servers : o->rank, spare ? spare : o->size);
 }
 
 /* By lines: the root to all, each line of each member by a thread. */
@@ -205,14 +210,16 @@ SHMEMI_DEV_LARGE int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t 
 
     if ((uint32_t)root >= o.n)
         shmemi_dev_fail(SHMEMI_DEV_BAD_PE, SHMEMI_CALL_BROADCAST, (uint64_t)(int64_t)root, o.n, 0);
-    if (o.me == (uint32_t)root && dest != source)
-        shmemi_copy((char *)dest, (const char *)source, len, o.rank, o.size);
-    if (shmemi_sync_shape(&o.t))
-        shmemi_broadcast_far(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
-    else if (len <= shmemi_sync_message(o.n))
-        shmemi_broadcast_lines(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
-    else
+    if (!shmemi_sync_shape(&o.t) && len > shmemi_sync_message(o.n)) {
         shmemi_broadcast_long(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+    } else {
+        if (shmemi_sync_shape(&o.t))
+            shmemi_broadcast_far(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+        else
+            shmemi_broadcast_lines(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+        if (o.me == (uint32_t)root && dest != source)
+            shmemi_copy((char *)dest, (const char *)source, len, o.rank, o.size);
+    }
     shmemi_op_end(&o);
     /* Behind the group's sync in op_end: this member needs nothing of the operation any more. */
     SHMEMI_ROLLED
