@@ -188,6 +188,14 @@ static unsigned blocks_for(size_t bytes)
     return n < 1 ? 1 : n > SHMEMI_KERNEL_BLOCKS ? SHMEMI_KERNEL_BLOCKS : (unsigned)n;
 }
 
+/* A thread for each line of a short message, of which there is one for each member. */
+static unsigned threads_for(size_t bytes, int n_pes)
+{
+    size_t lines = shmemi_round_up((bytes + 7) / 8 * (size_t)n_pes, 32);
+
+    return lines < 32 ? 32 : lines > SHMEMI_KERNEL_THREADS ? SHMEMI_KERNEL_THREADS : (unsigned)lines;
+}
+
 /* What the members of `t` read or write must be reachable from kernels here. */
 static void check_symmetric(const struct shmemi_team *t, const void *addr, size_t len, const char *call)
 {
@@ -211,7 +219,8 @@ int shmemi_coll_on(int coll, shmem_team_t team, void *dest, const void *source, 
     fill_team(&args, t);
     args.value = coll == SHMEMI_KERNEL_ALLTOALL ? len : 0;
     if (len <= shmemi_sync_message((uint32_t)t->n_pes) || coll == SHMEMI_KERNEL_COLLECT)
-        launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
+        launch(SHMEMI_KERNEL_small, &args, 1,
+               coll == SHMEMI_KERNEL_COLLECT ? SHMEMI_KERNEL_THREADS : threads_for(len, t->n_pes), stream, call);
     else
         launch(all_parts ? SHMEMI_KERNEL_exchange : SHMEMI_KERNEL_broadcast, &args, blocks_for(len), SHMEMI_KERNEL_THREADS,
                stream, call);
@@ -235,7 +244,7 @@ void shmemi_team_reduce_on(const struct shmemi_team *t, void *dest, const void *
     check_symmetric(t, source, len, call);
     fill_team(&args, t);
     if (len <= shmemi_sync_message((uint32_t)t->n_pes) && has_short_form(kind, op))
-        launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
+        launch(SHMEMI_KERNEL_small, &args, 1, threads_for(len, t->n_pes), stream, call);
     else
         launch(SHMEMI_KERNEL_reduce, &args, blocks_for(len), SHMEMI_KERNEL_THREADS, stream, call);
 }
