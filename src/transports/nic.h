@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_NIC_ABI 2
+#define SHMEMI_NIC_ABI 3
 #define SHMEMI_NIC_SYMBOL "shmemi_nic_module" /* the module's const struct shmemi_nic_module */
 #define SHMEMI_NIC_CARD_BYTES 96
 
