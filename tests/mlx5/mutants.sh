@@ -78,10 +78,15 @@ build_warp() { # build_warp INCLUDE PROGRAM
 
 # mutant_warp NAME FROM TO
 mutant_warp() {
+    local status=0
     change sq_warp.h "$2" "$3" || return
     build_warp "$dir/include" "$dir/mutant" || { point 1 "$1: compiles"; return; }
-    run "$dir/mutant"
-    [ $? -eq 1 ]
+    for _ in 1 2 3 4 5 6; do # some show in most runs only
+        run "$dir/mutant"
+        status=$?
+        [ $status -eq 0 ] || break
+    done
+    [ $status -eq 1 ]
     point $? "$1: the sanitizer reports it"
 }
 
@@ -101,6 +106,8 @@ else
         "shmemi_warp_sync(p->group); /* noted */" ""
     mutant_warp "warp: a whole one does not wait for the last leader's notes" \
         "shmemi_warp_sync(SHMEMI_SQ_ALL); /* noted by all */" ""
+    mutant_warp "warp: one goes on before the others have looked at their queues" \
+        "shmemi_warp_sync(SHMEMI_SQ_ALL); /* looked: a vote orders no memory */" ";"
 fi
 
 # Not a race but a doorbell that nobody rings.

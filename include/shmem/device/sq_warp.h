@@ -83,7 +83,7 @@ SHMEMI_FN uint32_t shmemi_sq_group(const struct shmemi_sq *sq, enum shmemi_sq_mo
 
 /*
  * Is this a whole warp on one queue, with room for `total` blocks at once?  Then all lanes look at a private queue themselves, at the
- * same words; each has looked before one goes on and changes what they see.
+ * same words; `filled` comes before the leader changes them.
  */
 SHMEMI_FN int shmemi_sq_whole(const struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t mask, uint32_t total,
                               struct shmemi_sq_part *p)
@@ -102,7 +102,11 @@ SHMEMI_FN int shmemi_sq_whole(const struct shmemi_sq *sq, enum shmemi_sq_mode mo
         fits &= shmemi_sq_look_private(sq, &p->q, total, &p->c);
     }
     fits &= mine == shmemi_shfl64(SHMEMI_SQ_ALL, mine, 0);
-    return shmemi_ballot(SHMEMI_SQ_ALL, fits) == SHMEMI_SQ_ALL;
+    if (shmemi_ballot(SHMEMI_SQ_ALL, fits) == SHMEMI_SQ_ALL)
+        return 1;
+    if (mode == SHMEMI_SQ_PRIVATE)
+        shmemi_warp_sync(SHMEMI_SQ_ALL); /* looked: a vote orders no memory */
+    return 0;
 }
 
 /* The leader's reservation, for all to know. */
