@@ -44,9 +44,9 @@ SHMEMI_DEV void shmemi_dev_amo(shmem_ctx_t ctx, enum shmemi_dev_amo_op op, const
     int world = shmemi_dev_ctx_world(ctx, pe, SHMEMI_CALL_ATOMIC);
     void *word = shmemi_dev_reach_word(dest, size, world, SHMEMI_CALL_ATOMIC);
 
-    if (!shmemi_dev_near(word) || shmemi_dev_nic_amos()) {
-        uint64_t old = shmemi_far_amo(ctx, op, dest, shmemi_dev_raw(operand, size), shmemi_dev_raw(cond, size), old_out != 0,
-                                      size, world);
+    if (SHMEMI_UNLIKELY(!shmemi_dev_near(word) || shmemi_dev_nic_amos())) {
+        uint64_t old = SHMEMI_BEHIND(shmemi_far_amo)(ctx, op, dest, shmemi_dev_raw(operand, size), shmemi_dev_raw(cond, size),
+                                                     old_out != 0, size, world);
 
         if (old_out && size == 4)
             *(uint32_t *)old_out = (uint32_t)old;

@@ -46,6 +46,17 @@ static __constant__ struct shmemi_dev_state shmemi_dev_state;
 extern struct shmemi_dev_state shmemi_dev_state;
 #endif
 
+/*
+ * SHMEMI_BEHIND(f)(...) calls a function of the NIC's path.  ptxas gives a kernel the registers of all functions that it may
+ * call, one on top of the other, when it sees which they are; a function behind a pointer saves those that it uses, so that a
+ * kernel needs what the largest one needs, once, and the path of loads and stores keeps its registers to itself.
+ */
+#if defined(__CUDACC__)
+#define SHMEMI_BEHIND(f) ((__typeof__(&f))((uintptr_t)&f + shmemi_dev_state.nic.zero))
+#else
+#define SHMEMI_BEHIND(f) f
+#endif
+
 #if defined(__CUDA_ARCH__)
 
 #define SHMEMI_ATOMIC(op, p, v) __nv_atomic_##op((p), (v), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM)
@@ -138,9 +149,6 @@ SHMEMI_DEV void shmemi_poll_gap(void)
     } while (now - begin < 90);
 }
 
-#define SHMEMI_UNROLL _Pragma("unroll")
-#define SHMEMI_ROLLED _Pragma("unroll 1") /* keeps a rare loop from taking registers */
-
 #elif !defined(__CUDACC__)
 
 #define SHMEMI_SWAP_RLX(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELAXED)
@@ -201,8 +209,6 @@ SHMEMI_DEV_COLD void shmemi_not_started(void)
 
 #define SHMEMI_POLL_PAUSE() SHMEMI_PAUSE()
 #define shmemi_poll_gap() ((void)0)
-#define SHMEMI_UNROLL
-#define SHMEMI_ROLLED
 
 #endif
 

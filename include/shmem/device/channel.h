@@ -124,7 +124,7 @@ SHMEMI_FN uint64_t shmemi_chan_reserve(struct shmemi_chan *c, enum shmemi_sq_mod
     return idx;
 }
 
-SHMEMI_FN void shmemi_chan_fill(struct shmemi_chan *c, uint64_t idx, uint32_t n, const struct shmemi_chan_request *r)
+SHMEMI_FN_COLD void shmemi_chan_fill(struct shmemi_chan *c, uint64_t idx, uint32_t n, const struct shmemi_chan_request *r)
 {
     struct shmemi_chan_entry *e = shmemi_chan_at(&c->ring, idx);
     const char *from = (const char *)shmemi_any_object(r->data);
@@ -140,6 +140,7 @@ SHMEMI_FN void shmemi_chan_fill(struct shmemi_chan *c, uint64_t idx, uint32_t n,
     v.x = r->rkey | (uint64_t)r->lkey << 32;
     v.y = r->len | (uint64_t)(uint32_t)r->pe << 32;
     shmemi_st16(&e->rkey, v);
+    SHMEMI_ROLLED
     for (uint32_t at = 0; n > 1 && at < r->len; at += 16) {
         v.x = shmemi_sq_word(from, at, r->len);
         v.y = shmemi_sq_word(from, at + 8, r->len);

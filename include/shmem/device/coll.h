@@ -50,60 +50,69 @@ SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *sou
         for (uint32_t p = 1; p < o->n; p++) {
             uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
 
-            if (!shmemi_sync_is_far(&o->t, to))
-                shmemi_copy(shmemi_dev_remote(dest + o->me * len, len, shmemi_op_world(o, to), o->call),
-                            source + to * send_step, len, o->rank, o->size);
+            shmemi_copy(shmemi_dev_remote(dest + o->me * len, len, shmemi_op_world(o, to), o->call), source + to * send_step,
+                        len, o->rank, o->size);
         }
-        if (shmemi_sync_shape(&o->t))
-            shmemi_puts_far(o, dest + o->me * len, source, send_step, len);
         shmemi_exchange_meet(o, own_dest, own_source, len);
-        if (shmemi_sync_shape(&o->t))
-            shmemi_puts_done(o);
     }
 }
 
-SHMEMI_DEV_LARGE int shmemi_dev_fcollect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+SHMEMI_DEV_LARGE int shmemi_near_fcollect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                          uint64_t len)
 {
-    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_FCOLLECT);
+    struct shmemi_op o;
 
+    o = shmemi_op_begin(scope, team, SHMEMI_CALL_FCOLLECT);
     shmemi_exchange(&o, (char *)dest, (const char *)source, 0, len);
     shmemi_op_end(&o);
     shmemi_group_sync(scope);
     return 0;
 }
 
-SHMEMI_DEV_LARGE int shmemi_dev_alltoall(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+SHMEMI_DEV int shmemi_dev_fcollect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                          uint64_t len)
 {
-    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_ALLTOALL);
+    if (shmemi_team_is_far(team))
+        return SHMEMI_BEHIND(shmemi_nodes_exchange)(scope, team, (char *)dest, (const char *)source, 0, len, SHMEMI_CALL_FCOLLECT);
+    return shmemi_near_fcollect(scope, team, dest, source, len);
+}
 
+SHMEMI_DEV_LARGE int shmemi_near_alltoall(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                         uint64_t len)
+{
+    struct shmemi_op o;
+
+    o = shmemi_op_begin(scope, team, SHMEMI_CALL_ALLTOALL);
     shmemi_exchange(&o, (char *)dest, (const char *)source, len, len);
     shmemi_op_end(&o);
     shmemi_group_sync(scope);
     return 0;
 }
 
-SHMEMI_DEV_LARGE int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+SHMEMI_DEV int shmemi_dev_alltoall(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                         uint64_t len)
+{
+    if (shmemi_team_is_far(team))
+        return SHMEMI_BEHIND(shmemi_nodes_exchange)(scope, team, (char *)dest, (const char *)source, len, len, SHMEMI_CALL_ALLTOALL);
+    return shmemi_near_alltoall(scope, team, dest, source, len);
+}
+
+SHMEMI_DEV_LARGE int shmemi_near_alltoalls(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                           int64_t dst, int64_t sst, uint64_t nelems, uint32_t elem)
 {
-    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_ALLTOALLS);
     uint64_t to_step = (uint64_t)dst * elem, from_step = (uint64_t)sst * elem;
+    struct shmemi_op o;
 
     if (dst < 1 || sst < 1)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, SHMEMI_CALL_ALLTOALLS, (uint64_t)(dst < sst ? dst : sst), 0, 0);
+    o = shmemi_op_begin(scope, team, SHMEMI_CALL_ALLTOALLS);
     SHMEMI_ROLLED
     for (uint32_t p = 0; nelems && p < o.n; p++) {
         uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
-        char *dest_there = (char *)dest + o.me * nelems * to_step;
-        const char *block = (const char *)source + to * nelems * from_step;
 
-        if (shmemi_sync_is_far(&o.t, to))
-            shmemi_strided_far(&o, to, dest_there, to_step, block, from_step, nelems, elem);
-        else
-            shmemi_copy_blocks(shmemi_dev_remote(dest_there, (nelems - 1) * to_step + elem, shmemi_op_world(&o, to),
-                                                 SHMEMI_CALL_ALLTOALLS),
-                               to_step, block, from_step, nelems, elem, elem, o.rank, o.size);
+        shmemi_copy_blocks(shmemi_dev_remote((char *)dest + o.me * nelems * to_step, (nelems - 1) * to_step + elem,
+                                             shmemi_op_world(&o, to), SHMEMI_CALL_ALLTOALLS),
+                           to_step, (const char *)source + to * nelems * from_step, from_step, nelems, elem, elem, o.rank, o.size);
     }
     shmemi_op_meet(&o, SHMEMI_SYNC_POSTED);
     shmemi_op_end(&o);
@@ -111,53 +120,45 @@ SHMEMI_DEV_LARGE int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t 
     return 0;
 }
 
-/* ---- collect ---- */
-
-/* Bytes of all members in the owner's scratch, and where this member's part begins. */
-SHMEMI_DEV uint64_t shmemi_collect_counts(struct shmemi_op *o, uint64_t len, uint64_t *before_out)
+SHMEMI_DEV int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                          int64_t dst, int64_t sst, uint64_t nelems, uint32_t elem)
 {
-    uint64_t *counts = (uint64_t *)(void *)(shmemi_sync_own(&o->t) + shmemi_sync_counts_off(o->n));
-    uint64_t mine = len, most = 0, before = 0;
-
-    shmemi_lines_send(o, (const char *)&mine, 0, 8);
-    if (o->rank == 0)
-        counts[o->me] = len;
-    shmemi_lines_receive(o, (char *)counts, 8, 8);
-    shmemi_group_sync(o->scope);
-    SHMEMI_ROLLED
-    for (uint32_t i = 0; i < o->n; i++) {
-        most = counts[i] > most ? counts[i] : most;
-        before += i < o->me ? counts[i] : 0;
-    }
-    shmemi_op_met(o);
-    *before_out = before;
-    return most;
+    if (shmemi_team_is_far(team))
+        return SHMEMI_BEHIND(shmemi_nodes_alltoalls)(scope, team, (char *)dest, (const char *)source, dst, sst, nelems, elem);
+    return shmemi_near_alltoalls(scope, team, dest, source, dst, sst, nelems, elem);
 }
 
-SHMEMI_DEV_LARGE int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+/* ---- collect ---- */
+
+SHMEMI_DEV_LARGE int shmemi_near_collect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                         uint64_t len)
 {
-    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_COLLECT);
+    struct shmemi_op o;
     uint64_t before;
 
-    (void)shmemi_collect_counts(&o, len, &before);
+    o = shmemi_op_begin(scope, team, SHMEMI_CALL_COLLECT);
+    shmemi_lines_send(&o, (const char *)&len, 0, 8);
+    before = shmemi_collect_before(&o, len);
     o.epoch++;
     SHMEMI_ROLLED
     for (uint32_t p = 0; len && p < o.n; p++) {
         uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
 
-        if (!shmemi_sync_is_far(&o.t, to))
-            shmemi_copy(shmemi_dev_remote((char *)dest + before, len, shmemi_op_world(&o, to), SHMEMI_CALL_COLLECT),
-                        (const char *)source, len, o.rank, o.size);
+        shmemi_copy(shmemi_dev_remote((char *)dest + before, len, shmemi_op_world(&o, to), SHMEMI_CALL_COLLECT),
+                    (const char *)source, len, o.rank, o.size);
     }
-    if (len && shmemi_sync_shape(&o.t))
-        shmemi_puts_far(&o, (char *)dest + before, (const char *)source, 0, len);
     shmemi_op_meet(&o, SHMEMI_SYNC_POSTED);
-    if (len && shmemi_sync_shape(&o.t))
-        shmemi_puts_done(&o);
     shmemi_op_end(&o);
     shmemi_group_sync(scope);
     return 0;
+}
+
+SHMEMI_DEV int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                        uint64_t len)
+{
+    if (shmemi_team_is_far(team))
+        return SHMEMI_BEHIND(shmemi_nodes_collect)(scope, team, (char *)dest, (const char *)source, len);
+    return shmemi_near_collect(scope, team, dest, source, len);
 }
 
 /* ---- broadcast ---- */
@@ -203,31 +204,37 @@ SHMEMI_DEV void shmemi_broadcast_lines(struct shmemi_op *o, uint32_t root, char 
         shmemi_word_out(dest + (uint64_t)line * 8, shmemi_line_get(o, from + line, root), shmemi_line_bytes(len, line));
 }
 
-SHMEMI_DEV_LARGE int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+SHMEMI_DEV_LARGE int shmemi_near_broadcast(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                           uint64_t len, int root)
 {
-    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_BROADCAST);
+    struct shmemi_op o;
 
+    o = shmemi_op_begin(scope, team, SHMEMI_CALL_BROADCAST);
     if ((uint32_t)root >= o.n)
         shmemi_dev_fail(SHMEMI_DEV_BAD_PE, SHMEMI_CALL_BROADCAST, (uint64_t)(int64_t)root, o.n, 0);
-    if (!shmemi_sync_shape(&o.t) && len > shmemi_sync_message(o.n)) {
+    if (len > shmemi_sync_message(o.n)) {
         shmemi_broadcast_long(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
     } else {
-        if (shmemi_sync_shape(&o.t))
-            shmemi_broadcast_far(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
-        else
-            shmemi_broadcast_lines(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
+        shmemi_broadcast_lines(&o, (uint32_t)root, (char *)dest, (const char *)source, len);
         if (o.me == (uint32_t)root && dest != source)
             shmemi_copy((char *)dest, (const char *)source, len, o.rank, o.size);
     }
     shmemi_op_end(&o);
     /* Behind the group's sync in op_end: this member needs nothing of the operation any more. */
     SHMEMI_ROLLED
-    for (uint32_t i = o.rank; !shmemi_sync_shape(&o.t) && i < o.n; i += o.size)
+    for (uint32_t i = o.rank; i < o.n; i += o.size)
         if (i != o.me)
             SHMEMI_ST_RLX(shmemi_sync_ack(shmemi_sync_of(&o.t, (int)i, SHMEMI_CALL_BROADCAST), o.n, o.me), o.epoch);
     shmemi_group_sync(scope);
     return 0;
+}
+
+SHMEMI_DEV int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                          uint64_t len, int root)
+{
+    if (shmemi_team_is_far(team))
+        return SHMEMI_BEHIND(shmemi_nodes_broadcast)(scope, team, (char *)dest, (const char *)source, len, root);
+    return shmemi_near_broadcast(scope, team, dest, source, len, root);
 }
 
 /* ---- reductions ---- */
@@ -329,15 +336,16 @@ SHMEMI_DEV void shmemi_reduce_long(struct shmemi_op *o, enum shmemi_red_kind kin
 SHMEMI_DEV int shmemi_dev_reduce(enum shmemi_scope scope, shmem_team_t team, enum shmemi_red_kind kind,
                                  enum shmemi_red_op op, void *dest, const void *source, uint64_t nelems)
 {
-    struct shmemi_op o = shmemi_op_begin(scope, team, SHMEMI_CALL_REDUCE);
     uint64_t len = nelems * shmemi_red_size(kind);
+    struct shmemi_op o;
 
+    if (shmemi_team_is_far(team))
+        return SHMEMI_BEHIND(shmemi_nodes_reduce)(scope, team, kind, op, (char *)dest, (const char *)source, len);
+    o = shmemi_op_begin(scope, team, SHMEMI_CALL_REDUCE);
     if (len == 0)
         shmemi_op_meet(&o, SHMEMI_SYNC_RELAXED);
     else if (len <= shmemi_sync_message(o.n))
         shmemi_reduce_lines(&o, kind, op, (char *)dest, (const char *)source, len);
-    else if (shmemi_sync_shape(&o.t))
-        shmemi_reduce_far(&o, kind, op, (char *)dest, (const char *)source, len);
     else
         shmemi_reduce_long(&o, kind, op, (char *)dest, (const char *)source, len);
     shmemi_op_end(&o);

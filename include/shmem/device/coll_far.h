@@ -3,15 +3,43 @@
  * coll_far.h - what collectives do in teams of several nodes, beyond lines: data put in place by the NIC with the flag
  * behind it in the same queue, broadcasts that cross to each node once, reductions that fetch what they combine.
  *
- * Whatever is here is compiled into code with the NIC's path only.
+ * It is apart from what members of one node do (coll.h), so that code keeps its registers; where nothing is copied, behind
+ * pointers.
  */
 #ifndef SHMEM_DEVICE_COLL_FAR_H
 #define SHMEM_DEVICE_COLL_FAR_H
 
 #include "coll_op.h"
 #include "copy.h"
+#include "rma.h"
 
 #ifdef SHMEMI_DEVICE_CODE
+
+/*
+ * A copy of their own: a function that both they and the near path call would have to save registers for either.  Links
+ * between nodes are no faster than this loop.
+ */
+SHMEMI_DEV_LARGE void shmemi_nodes_copy(char *to, const char *from, uint64_t len, uint32_t rank, uint32_t size)
+{
+    uint64_t n = (((uintptr_t)to | (uintptr_t)from) & 15) == 0 ? len / 16 : 0;
+
+    SHMEMI_ROLLED
+    for (uint64_t i = rank; i < n; i += (uint64_t)size * 4) {
+        struct shmemi_v16 v[4];
+
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 4; k++)
+            if (i + (uint64_t)k * size < n)
+                v[k] = shmemi_ld16(from + (i + (uint64_t)k * size) * 16);
+        SHMEMI_UNROLL
+        for (uint32_t k = 0; k < 4; k++)
+            if (i + (uint64_t)k * size < n)
+                shmemi_st16(to + (i + (uint64_t)k * size) * 16, v[k]);
+    }
+    SHMEMI_ROLLED
+    for (uint64_t i = n * 16 + rank; i < len; i += size)
+        to[i] = from[i];
+}
 
 /* To every member that only the NIC reaches: source + member * step to `dest` there.  Flags follow. */
 SHMEMI_DEV_LARGE void shmemi_puts_far(const struct shmemi_op *o, char *dest, const char *source, uint64_t step, uint64_t len)
@@ -19,13 +47,11 @@ SHMEMI_DEV_LARGE void shmemi_puts_far(const struct shmemi_op *o, char *dest, con
     SHMEMI_ROLLED
     for (uint32_t p = 1 + o->rank; p < o->n; p += o->size) {
         uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
-        struct shmemi_far f;
 
         if (!shmemi_sync_is_far(&o->t, to))
             continue;
         (void)shmemi_dev_reach(dest, len, shmemi_op_world(o, to), o->call); /* is it symmetric? */
-        f = shmemi_sync_far_of(&o->t, dest, to, o->call);
-        (void)shmemi_far_put_one(&f, f.raddr, source + to * step, len, 0);
+        shmemi_far_row_put(0, dest, source + to * step, len, 0, shmemi_op_world(o, to), o->call);
     }
 }
 
@@ -33,7 +59,7 @@ SHMEMI_DEV_LARGE void shmemi_puts_far(const struct shmemi_op *o, char *dest, con
 SHMEMI_DEV_LARGE void shmemi_puts_done(const struct shmemi_op *o)
 {
     shmemi_group_sync(o->scope);
-    shmemi_sync_quiet(o->rank, o->size, o->call);
+    shmemi_far_quiet_row(0, 0, o->rank, o->size, o->call);
     shmemi_group_sync(o->scope);
 }
 
@@ -41,13 +67,10 @@ SHMEMI_DEV_LARGE void shmemi_puts_done(const struct shmemi_op *o)
 SHMEMI_DEV_LARGE void shmemi_strided_far(const struct shmemi_op *o, uint32_t to, char *dest, uint64_t dst, const char *source,
                                          uint64_t sst, uint64_t n, uint32_t elem)
 {
-    struct shmemi_far f;
-
     (void)shmemi_dev_reach(dest, (n - 1) * dst + elem, shmemi_op_world(o, to), o->call);
-    f = shmemi_sync_far_of(&o->t, dest, to, o->call);
     SHMEMI_ROLLED
     for (uint64_t i = o->rank; i < n; i += o->size)
-        shmemi_far_inline(&f, f.raddr + i * dst, source + i * sst, elem, 0);
+        shmemi_far_row_put(0, dest + i * dst, source + i * sst, elem, 0, shmemi_op_world(o, to), o->call);
 }
 
 /* ---- broadcast: root to the node heads along the tree, whose numbers count from its own node; each to its node ---- */
@@ -100,7 +123,7 @@ SHMEMI_DEV_LARGE void shmemi_cast_near(const struct shmemi_op *o, const struct s
         if (to == o->me || shmemi_sync_is_far(&o->t, to))
             continue;
         if (!by_lines) {
-            shmemi_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), data, len, o->rank, o->size);
+            shmemi_nodes_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), data, len, o->rank, o->size);
             continue;
         }
         SHMEMI_ROLLED
@@ -119,21 +142,19 @@ SHMEMI_DEV_LARGE void shmemi_cast_down(const struct shmemi_op *o, const struct s
     SHMEMI_ROLLED
     for (uint32_t k = o->rank; k < c->children * posts; k += o->size) {
         uint32_t to = shmemi_cast_head(c, c->child + k / posts);
-        struct shmemi_far f;
 
         if (by_lines) {
             shmemi_lines_post(o, to, c->root, k % posts * SHMEMI_LINES_POST, data, len);
             continue;
         }
         (void)shmemi_dev_reach(dest, len, shmemi_op_world(o, to), o->call);
-        f = shmemi_sync_far_of(&o->t, dest, to, o->call);
-        (void)shmemi_far_put_one(&f, f.raddr, data, len, SHMEMI_SQ_DEFER); /* the flag follows */
+        shmemi_far_row_put(0, dest, data, len, SHMEMI_SQ_DEFER, shmemi_op_world(o, to), o->call); /* the flag follows */
         shmemi_sync_tell(&o->t, 0, to, o->epoch, o->call);
     }
 }
 
 /* Flags of what was stored in the own node's members. */
-SHMEMI_DEV void shmemi_cast_tell(const struct shmemi_op *o, const struct shmemi_cast *c)
+SHMEMI_DEV_LARGE void shmemi_cast_tell(const struct shmemi_op *o, const struct shmemi_cast *c)
 {
     uint32_t node = c->s.map->my_node, servers = shmemi_sync_servers(o->scope);
 
@@ -149,12 +170,12 @@ SHMEMI_DEV void shmemi_cast_tell(const struct shmemi_op *o, const struct shmemi_
     }
 }
 
-SHMEMI_DEV void shmemi_cast_take(const struct shmemi_op *o, const struct shmemi_cast *c, char *dest, uint64_t len, int by_lines)
+SHMEMI_DEV_LARGE void shmemi_cast_take(const struct shmemi_op *o, const struct shmemi_cast *c, char *dest, uint64_t len, int by_lines)
 {
     struct shmemi_sync_line *from = shmemi_lines_of(o, shmemi_sync_own(&o->t), c->root);
 
     if (!by_lines && o->rank == 0)
-        shmemi_sync_hear(o->scope, &o->t, 0, c->up, o->epoch, SHMEMI_SYNC_POSTED, 0, o->call);
+        shmemi_sync_hear(&o->t, 0, c->up, o->epoch, SHMEMI_SYNC_POSTED, 0, o->call);
     SHMEMI_ROLLED
     for (uint32_t line = o->rank; by_lines && line < shmemi_lines(len); line += o->size)
         shmemi_word_out(dest + (uint64_t)line * 8, shmemi_line_get(o, from + line, c->up), shmemi_line_bytes(len, line));
@@ -181,7 +202,143 @@ SHMEMI_DEV_LARGE void shmemi_broadcast_far(struct shmemi_op *o, uint32_t root, c
         shmemi_puts_done(o);
 }
 
+/* ---- the collectives of such teams ---- */
+
+SHMEMI_DEV int shmemi_nodes_end(struct shmemi_op *o)
+{
+    shmemi_op_close(o);
+    shmemi_group_sync(o->scope);
+    return 0;
+}
+
+/* To the members that stores reach, and this one: source + member * step to dest there. */
+SHMEMI_DEV_LARGE void shmemi_puts_near(const struct shmemi_op *o, char *dest, const char *source, uint64_t step, uint64_t len)
+{
+    SHMEMI_ROLLED
+    for (uint32_t p = 0; p < o->n; p++) {
+        uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
+
+        if (!shmemi_sync_is_far(&o->t, to))
+            shmemi_nodes_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), source + to * step, len, o->rank, o->size);
+    }
+}
+
+/* The data of a collective to every member, and their data has come. */
+SHMEMI_DEV_LARGE void shmemi_nodes_puts(struct shmemi_op *o, char *dest, const char *source, uint64_t step, uint64_t len)
+{
+    if (len) {
+        shmemi_puts_near(o, dest, source, step, len);
+        shmemi_puts_far(o, dest, source, step, len);
+    }
+    shmemi_nodes_meet(o, SHMEMI_SYNC_POSTED);
+    if (len)
+        shmemi_puts_done(o);
+}
+
+/* fcollect and alltoall, as shmemi_exchange. */
+SHMEMI_DEV_LARGE int shmemi_nodes_exchange(enum shmemi_scope scope, shmem_team_t team, char *dest, const char *source,
+                                           uint64_t step, uint64_t len, uint32_t call)
+{
+    struct shmemi_op o;
+
+    shmemi_nodes_begin(&o, scope, team, call);
+    if (len && len <= shmemi_sync_message(o.n)) {
+        shmemi_lines_send_nodes(&o, source, step, len);
+        shmemi_nodes_copy(dest + o.me * len, source + o.me * step, len, o.rank, o.size);
+        shmemi_lines_receive(&o, dest, len, len);
+        shmemi_op_met(&o);
+    } else {
+        shmemi_nodes_puts(&o, dest + o.me * len, source, step, len);
+    }
+    return shmemi_nodes_end(&o);
+}
+
+SHMEMI_DEV_LARGE void shmemi_nodes_strided(char *to, uint64_t to_step, const char *from, uint64_t from_step, uint64_t n,
+                                          uint32_t elem, const struct shmemi_op *o)
+{
+    SHMEMI_ROLLED
+    for (uint64_t i = o->rank; i < n; i += o->size)
+        shmemi_copy_element(to + i * to_step, from + i * from_step, elem);
+}
+
+SHMEMI_DEV_LARGE int shmemi_nodes_alltoalls(enum shmemi_scope scope, shmem_team_t team, char *dest, const char *source,
+                                            int64_t dst, int64_t sst, uint64_t nelems, uint32_t elem)
+{
+    uint64_t to_step = (uint64_t)dst * elem, from_step = (uint64_t)sst * elem;
+    struct shmemi_op o;
+
+    if (dst < 1 || sst < 1)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, SHMEMI_CALL_ALLTOALLS, (uint64_t)(dst < sst ? dst : sst), 0, 0);
+
+    shmemi_nodes_begin(&o, scope, team, SHMEMI_CALL_ALLTOALLS);
+    SHMEMI_ROLLED
+    for (uint32_t p = 0; nelems && p < o.n; p++) {
+        uint32_t to = o.me + p < o.n ? o.me + p : o.me + p - o.n;
+        char *there = dest + o.me * nelems * to_step;
+        const char *block = source + to * nelems * from_step;
+
+        if (shmemi_sync_is_far(&o.t, to))
+            shmemi_strided_far(&o, to, there, to_step, block, from_step, nelems, elem);
+        else
+            shmemi_nodes_strided(shmemi_dev_remote(there, (nelems - 1) * to_step + elem, shmemi_op_world(&o, to),
+                                                   SHMEMI_CALL_ALLTOALLS),
+                                 to_step, block, from_step, nelems, elem, &o);
+    }
+    shmemi_nodes_meet(&o, SHMEMI_SYNC_POSTED);
+    return shmemi_nodes_end(&o);
+}
+
+/* Where this member's part of a collect begins: all bytes of members come by lines, into the owner's scratch. */
+SHMEMI_DEV uint64_t shmemi_collect_before(struct shmemi_op *o, uint64_t len)
+{
+    uint64_t *counts = (uint64_t *)(void *)(shmemi_sync_own(&o->t) + shmemi_sync_counts_off(o->n)), before = 0;
+
+    if (o->rank == 0)
+        counts[o->me] = len;
+    shmemi_lines_receive(o, (char *)counts, 8, 8);
+    shmemi_group_sync(o->scope);
+    SHMEMI_ROLLED
+    for (uint32_t i = 0; i < o->me; i++)
+        before += counts[i];
+    shmemi_op_met(o);
+    return before;
+}
+
+SHMEMI_DEV_LARGE int shmemi_nodes_collect(enum shmemi_scope scope, shmem_team_t team, char *dest, const char *source, uint64_t len)
+{
+    uint64_t mine = len;
+    struct shmemi_op o;
+
+    shmemi_nodes_begin(&o, scope, team, SHMEMI_CALL_COLLECT);
+    shmemi_lines_send_nodes(&o, (const char *)&mine, 0, 8);
+    dest += shmemi_collect_before(&o, len);
+    o.epoch++;
+    shmemi_nodes_puts(&o, dest, source, 0, len);
+    return shmemi_nodes_end(&o);
+}
+
+SHMEMI_DEV_LARGE int shmemi_nodes_broadcast(enum shmemi_scope scope, shmem_team_t team, char *dest, const char *source,
+                                            uint64_t len, int root)
+{
+    struct shmemi_op o;
+
+    shmemi_nodes_begin(&o, scope, team, SHMEMI_CALL_BROADCAST);
+    if ((uint32_t)root >= o.n)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_PE, SHMEMI_CALL_BROADCAST, (uint64_t)(int64_t)root, o.n, 0);
+    if (o.me == (uint32_t)root && dest != source)
+        shmemi_nodes_copy(dest, source, len, o.rank, o.size);
+    shmemi_broadcast_far(&o, (uint32_t)root, dest, source, len);
+    return shmemi_nodes_end(&o);
+}
+
 /* ---- reductions: each member combines a slice of all arrays, in the order of their numbers, and gives it to all ---- */
+
+/* Any operator on any kind, chosen at run time: one copy for all of them. */
+SHMEMI_DEV_LARGE struct shmemi_v16 shmemi_nodes_red16(enum shmemi_red_op op, enum shmemi_red_kind kind, struct shmemi_v16 x,
+                                                      struct shmemi_v16 y)
+{
+    return shmemi_red16(op, kind, x, y);
+}
 
 #define SHMEMI_FETCH_MOST 16u /* members whose pieces are in the scratch at once */
 
@@ -199,15 +356,13 @@ SHMEMI_DEV_LARGE void shmemi_slice_fetch(const struct shmemi_op *o, const struct
     shmemi_group_sync(o->scope); /* the parts of the stage are free */
     SHMEMI_ROLLED
     for (uint32_t m = m0 + o->rank; m < m1; m += o->size) {
-        struct shmemi_far f;
-
         if (m == o->me || !shmemi_sync_is_far(&o->t, m))
             continue;
-        f = shmemi_sync_far_of(&o->t, s->source + s->at, m, o->call);
-        (void)shmemi_far_get_one(&f, s->stage + (uint64_t)(m - m0 + 1) * s->part, f.raddr, s->len);
+        shmemi_far_row_get(0, s->stage + (uint64_t)(m - m0 + 1) * s->part, s->source + s->at, s->len,
+                                 shmemi_op_world(o, m), o->call);
     }
     shmemi_group_sync(o->scope);
-    shmemi_sync_quiet(o->rank, o->size, o->call);
+    shmemi_far_quiet_row(0, 0, o->rank, o->size, o->call);
     SHMEMI_FENCE_ACQREL_GPU(); /* pairs with the exchange in poll: it may have been another block that saw the queue done */
     shmemi_group_sync(o->scope);
 }
@@ -233,7 +388,7 @@ SHMEMI_DEV_LARGE void shmemi_slice_combine(const struct shmemi_op *o, const stru
 
         SHMEMI_ROLLED
         for (uint32_t m = m0 ? m0 : 1; m < m1; m++)
-            acc = shmemi_red16(s->op, s->kind, acc, shmemi_v16_in(shmemi_slice_of(o, s, m, m0) + i, bytes));
+            acc = shmemi_nodes_red16(s->op, s->kind, acc, shmemi_v16_in(shmemi_slice_of(o, s, m, m0) + i, bytes));
         shmemi_v16_out(to + i, acc, bytes);
     }
 }
@@ -275,22 +430,57 @@ SHMEMI_DEV_LARGE void shmemi_reduce_far(struct shmemi_op *o, enum shmemi_red_kin
     s.stage = shmemi_sync_own(&o->t) + shmemi_sync_scratch_off(o->n);
     n = at >= len ? 0 : len - at < slice ? len - at : slice;
     (void)shmemi_place_of(source, len, o->call); /* is it symmetric? */
-    shmemi_op_meet(o, SHMEMI_SYNC_POSTED); /* all sources are ready */
+    shmemi_nodes_meet(o, SHMEMI_SYNC_POSTED); /* all sources are ready */
     shmemi_slice_reduce(o, &s, at, n);
     shmemi_group_sync(o->scope);
     o->epoch++;
-    SHMEMI_ROLLED
-    for (uint32_t p = 1; n && p < o->n; p++) {
-        uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
+    shmemi_nodes_puts(o, dest + at, dest + at, 0, n);
+}
 
-        if (!shmemi_sync_is_far(&o->t, to))
-            shmemi_copy(shmemi_dev_remote(dest + at, n, shmemi_op_world(o, to), o->call), dest + at, n, o->rank, o->size);
+/* By lines, one member after the other. */
+SHMEMI_DEV_LARGE void shmemi_nodes_reduce_lines(struct shmemi_op *o, enum shmemi_red_kind kind, enum shmemi_red_op op, char *dest,
+                                          const char *source, uint64_t len)
+{
+    struct shmemi_v16 acc = { 0, 0 }, v;
+
+    shmemi_lines_send_nodes(o, source, 0, len);
+    if (dest == source)
+        shmemi_group_sync(o->scope); /* nobody stores there before all of it is sent */
+    SHMEMI_ROLLED
+    for (uint32_t item = o->rank; (uint64_t)item * 16 < len; item += o->size) {
+        uint64_t left = len - (uint64_t)item * 16;
+        uint32_t bytes = left < 16 ? (uint32_t)left : 16;
+
+        SHMEMI_ROLLED
+        for (uint32_t m = 0; m < o->n; m++) {
+            struct shmemi_sync_line *from = shmemi_lines_of(o, shmemi_sync_own(&o->t), m) + 2 * item;
+
+            if (m == o->me) {
+                v = shmemi_v16_in(source + (uint64_t)item * 16, bytes);
+            } else {
+                v.x = shmemi_line_get(o, from, m);
+                v.y = bytes > 8 ? shmemi_line_get(o, from + 1, m) : 0;
+            }
+            acc = m ? shmemi_nodes_red16(op, kind, acc, v) : v;
+        }
+        shmemi_v16_out(dest + (uint64_t)item * 16, acc, bytes);
     }
-    if (n)
-        shmemi_puts_far(o, dest + at, dest + at, 0, n);
-    shmemi_op_meet(o, SHMEMI_SYNC_POSTED);
-    if (n)
-        shmemi_puts_done(o);
+    shmemi_op_met(o);
+}
+
+SHMEMI_DEV_LARGE int shmemi_nodes_reduce(enum shmemi_scope scope, shmem_team_t team, enum shmemi_red_kind kind, enum shmemi_red_op op,
+                                   char *dest, const char *source, uint64_t len)
+{
+    struct shmemi_op o;
+
+    shmemi_nodes_begin(&o, scope, team, SHMEMI_CALL_REDUCE);
+    if (len == 0)
+        shmemi_nodes_meet(&o, SHMEMI_SYNC_RELAXED);
+    else if (len <= shmemi_sync_message(o.n))
+        shmemi_nodes_reduce_lines(&o, kind, op, dest, source, len);
+    else
+        shmemi_reduce_far(&o, kind, op, dest, source, len);
+    return shmemi_nodes_end(&o);
 }
 
 #endif

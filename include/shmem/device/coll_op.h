@@ -29,6 +29,7 @@ SHMEMI_DEV void shmemi_op_met(struct shmemi_op *o)
     o->safe = o->epoch - 1;
 }
 
+/* Of a team whose members are all near. */
 SHMEMI_DEV_LARGE void shmemi_op_meet(struct shmemi_op *o, enum shmemi_sync_kind kind)
 {
     uint32_t servers = shmemi_sync_servers(o->scope);
@@ -46,11 +47,6 @@ SHMEMI_DEV void shmemi_op_wait_safe(struct shmemi_op *o)
     if (o->safe + 2 >= o->epoch)
         return;
     /* Only behind a broadcast, which tells its receivers nothing about each other. */
-    if (shmemi_sync_shape(&o->t)) {
-        shmemi_op_meet(o, SHMEMI_SYNC_RELAXED); /* cheaper than messages from each to each; an operation of its own */
-        o->epoch++;
-        return;
-    }
     SHMEMI_ROLLED
     for (uint32_t i = o->rank; i < o->n; i += o->size)
         if (i != o->me)
@@ -60,27 +56,34 @@ SHMEMI_DEV void shmemi_op_wait_safe(struct shmemi_op *o)
     o->safe = o->epoch - 2;
 }
 
+/* Whether the buffers are free is the caller's next question. */
+SHMEMI_DEV void shmemi_op_open(struct shmemi_op *o, enum shmemi_scope scope, shmem_team_t team, uint32_t call)
+{
+    struct shmemi_sync_chan *c;
+
+    o->t = shmemi_dev_team_get(team, call);
+    o->n = (uint32_t)o->t.n_pes;
+    o->me = (uint32_t)o->t.my_pe;
+    o->scope = scope;
+    o->rank = shmemi_rank(scope);
+    o->size = shmemi_size(scope);
+    o->call = call;
+    c = shmemi_sync_chan_of(&o->t, 0);
+    shmemi_group_sync(scope); /* the counters of the call before, and what the group wrote to source */
+    o->epoch = c->epoch + 1;
+    o->safe = c->safe;
+}
+
 SHMEMI_DEV_LARGE struct shmemi_op shmemi_op_begin(enum shmemi_scope scope, shmem_team_t team, uint32_t call)
 {
     struct shmemi_op o;
-    struct shmemi_sync_chan *c;
 
-    o.t = shmemi_dev_team_get(team, call);
-    o.n = (uint32_t)o.t.n_pes;
-    o.me = (uint32_t)o.t.my_pe;
-    o.scope = scope;
-    o.rank = shmemi_rank(scope);
-    o.size = shmemi_size(scope);
-    o.call = call;
-    c = shmemi_sync_chan_of(&o.t, 0);
-    shmemi_group_sync(scope); /* the counters of the call before, and what the group wrote to source */
-    o.epoch = c->epoch + 1;
-    o.safe = c->safe;
+    shmemi_op_open(&o, scope, team, call);
     shmemi_op_wait_safe(&o);
     return o;
 }
 
-SHMEMI_DEV_LARGE void shmemi_op_end(struct shmemi_op *o)
+SHMEMI_DEV void shmemi_op_close(struct shmemi_op *o)
 {
     struct shmemi_sync_chan *c = shmemi_sync_chan_of(&o->t, 0);
 
@@ -89,6 +92,11 @@ SHMEMI_DEV_LARGE void shmemi_op_end(struct shmemi_op *o)
         c->epoch = o->epoch;
         c->safe = o->safe;
     }
+}
+
+SHMEMI_DEV_LARGE void shmemi_op_end(struct shmemi_op *o)
+{
+    shmemi_op_close(o);
 }
 
 SHMEMI_DEV int shmemi_op_world(const struct shmemi_op *o, uint32_t member)
@@ -159,7 +167,6 @@ SHMEMI_DEV_LARGE void shmemi_lines_post(const struct shmemi_op *o, uint32_t to, 
     struct shmemi_sync_line *at = shmemi_lines_of(o, shmemi_sync_own(&o->t), from) + first, l[SHMEMI_LINES_POST];
     uint32_t n = shmemi_lines(len) - first;
     uint64_t flag = shmemi_line_flag(o);
-    struct shmemi_far f = shmemi_sync_far_of(&o->t, at, to, o->call);
 
     n = n < SHMEMI_LINES_POST ? n : SHMEMI_LINES_POST;
     SHMEMI_ROLLED
@@ -169,25 +176,19 @@ SHMEMI_DEV_LARGE void shmemi_lines_post(const struct shmemi_op *o, uint32_t to, 
         l[i].half[0] = (uint32_t)v | flag;
         l[i].half[1] = v >> 32 | flag;
     }
-    shmemi_far_inline(&f, f.raddr, l, n * 16, 0);
+    shmemi_far_row_put(0, at, l, n * 16, 0, shmemi_op_world(o, to), o->call);
 }
 
-/* As shmemi_lines_send, to the members that only the NIC reaches. */
-SHMEMI_DEV_LARGE void shmemi_lines_send_far(const struct shmemi_op *o, const char *source, uint64_t step, uint64_t len)
+/* Line k of all that go to the other members: its member and its number; the lines of a member follow one another. */
+SHMEMI_DEV uint32_t shmemi_line_to(const struct shmemi_op *o, uint32_t k, uint32_t lines, uint32_t *line_out)
 {
-    uint32_t posts = (shmemi_lines(len) + SHMEMI_LINES_POST - 1) / SHMEMI_LINES_POST, total = (o->n - 1) * posts;
+    uint32_t p = k / lines, to = o->me + 1 + p;
 
-    SHMEMI_ROLLED
-    for (uint32_t k = o->rank; k < total; k += o->size) {
-        uint32_t p = k / posts, to = o->me + 1 + p;
-
-        to = to < o->n ? to : to - o->n;
-        if (shmemi_sync_is_far(&o->t, to))
-            shmemi_lines_post(o, to, o->me, (k - p * posts) * SHMEMI_LINES_POST, source + to * step, len);
-    }
+    *line_out = k - p * lines;
+    return to < o->n ? to : to - o->n;
 }
 
-/* To every other member: `len` bytes from source + member * step. */
+/* To every other member, all of them near: `len` bytes from source + member * step. */
 SHMEMI_DEV_LARGE void shmemi_lines_send(const struct shmemi_op *o, const char *source, uint64_t step, uint64_t len)
 {
     uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
@@ -197,14 +198,66 @@ SHMEMI_DEV_LARGE void shmemi_lines_send(const struct shmemi_op *o, const char *s
         uint32_t p = k / lines, line = k - p * lines, to = o->me + 1 + p;
 
         to = to < o->n ? to : to - o->n;
-        if (shmemi_sync_is_far(&o->t, to))
-            continue;
         shmemi_line_put(shmemi_lines_of(o, shmemi_sync_of(&o->t, (int)to, o->call), o->me) + line,
                         shmemi_word_in(source + to * step + (uint64_t)line * 8, shmemi_line_bytes(len, line)),
                         shmemi_line_flag(o));
     }
-    if (shmemi_sync_shape(&o->t))
-        shmemi_lines_send_far(o, source, step, len);
+}
+
+/* The same in a team of several nodes. */
+SHMEMI_DEV_LARGE void shmemi_lines_send_nodes(const struct shmemi_op *o, const char *source, uint64_t step, uint64_t len)
+{
+    uint32_t lines = shmemi_lines(len), posts = (lines + SHMEMI_LINES_POST - 1) / SHMEMI_LINES_POST, line;
+
+    SHMEMI_ROLLED
+    for (uint32_t k = o->rank; k < (o->n - 1) * posts; k += o->size) {
+        uint32_t to = shmemi_line_to(o, k, posts, &line);
+
+        if (shmemi_sync_is_far(&o->t, to))
+            shmemi_lines_post(o, to, o->me, line * SHMEMI_LINES_POST, source + to * step, len);
+    }
+    SHMEMI_ROLLED
+    for (uint32_t k = o->rank; k < (o->n - 1) * lines; k += o->size) {
+        uint32_t to = shmemi_line_to(o, k, lines, &line);
+
+        if (!shmemi_sync_is_far(&o->t, to))
+            shmemi_line_put(shmemi_lines_of(o, shmemi_sync_of(&o->t, (int)to, o->call), o->me) + line,
+                            shmemi_word_in(source + to * step + (uint64_t)line * 8, shmemi_line_bytes(len, line)),
+                            shmemi_line_flag(o));
+    }
+}
+
+/* Members of several nodes meet. */
+SHMEMI_DEV_LARGE void shmemi_nodes_meet(struct shmemi_op *o, enum shmemi_sync_kind kind)
+{
+    uint32_t servers = shmemi_sync_servers(o->scope);
+
+    shmemi_group_sync(o->scope);
+    if (o->rank < servers)
+        (void)shmemi_sync_nodes(&o->t, 0, o->epoch, kind, o->rank, servers, o->call);
+    shmemi_group_sync(o->scope);
+    shmemi_op_met(o);
+}
+
+/* shmemi_op_begin of such a team.  To meet is cheaper than messages from each to each, and an operation of its own. */
+SHMEMI_DEV_LARGE void shmemi_nodes_begin(struct shmemi_op *o, enum shmemi_scope scope, shmem_team_t team, uint32_t call)
+{
+    shmemi_op_open(o, scope, team, call);
+    if (o->safe + 2 >= o->epoch)
+        return;
+    shmemi_nodes_meet(o, SHMEMI_SYNC_RELAXED);
+    o->epoch++;
+}
+
+/* Has the team members that only the NIC reaches? */
+SHMEMI_DEV int shmemi_team_is_far(shmem_team_t team)
+{
+    struct shmemi_dev_team t;
+
+    if (SHMEMI_LIKELY(!shmemi_dev_nic()))
+        return 0;
+    t = shmemi_dev_team_find(team);
+    return t.n_pes && t.far;
 }
 
 /* From every other member: `len` bytes to dest + member * step. */

@@ -91,24 +91,15 @@ SHMEMI_DEV void shmemi_far_at(struct shmemi_far *f, const void *addr, int world)
     f->raddr = base + off;
 }
 
-SHMEMI_DEV struct shmemi_far shmemi_far_of_row(enum shmemi_scope scope, uint32_t row, const void *addr, int world,
-                                               uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_far_open(struct shmemi_far *f, enum shmemi_scope scope, uint32_t row, const void *addr, int world,
+                                      uint32_t call)
 {
-    struct shmemi_far f;
-
-    f.sq = shmemi_far_queue(row, world);
-    f.call = call;
-    f.world = world;
-    f.is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
-    f.alone = scope != SHMEMI_THREAD;
-    shmemi_far_at(&f, addr, world);
-    return f;
-}
-
-SHMEMI_DEV struct shmemi_far shmemi_far_of(enum shmemi_scope scope, shmem_ctx_t ctx, const void *addr, int world,
-                                           uint32_t call)
-{
-    return shmemi_far_of_row(scope, shmemi_far_row(ctx), addr, world, call);
+    f->sq = shmemi_far_queue(row, world);
+    f->call = call;
+    f->world = world;
+    f->is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
+    f->alone = scope != SHMEMI_THREAD;
+    shmemi_far_at(f, addr, world);
 }
 
 /* ---- completion ---- */
@@ -131,7 +122,7 @@ SHMEMI_DEV_LARGE void shmemi_chan_wait(struct shmemi_chan *c, uint64_t ticket, i
     shmemi_spin_done(&s);
 }
 
-SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, uint32_t call, uint64_t own)
+SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, int world, uint32_t call, uint64_t own)
 {
     struct shmemi_spin s = SHMEMI_SPIN_INIT;
     uint64_t done;
@@ -146,12 +137,19 @@ SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, uin
         done = SHMEMI_LD_ACQ_GPU(&sq->done); /* pairs with the exchange in poll: what reads brought is here */
         if (done >= ticket)
             break;
-        shmemi_spin_step(&s, call,
-                         (int)(((uint64_t)(uintptr_t)sq - shmemi_dev_state.nic.queues) / shmemi_dev_state.nic.stride %
-                               (uint32_t)shmemi_dev_state.n_pes),
-                         &sq->done, done, SHMEM_CMP_GE, ticket);
+        shmemi_spin_step(&s, call, world, &sq->done, done, SHMEM_CMP_GE, ticket);
     }
     shmemi_spin_done(&s);
+}
+
+/* What has been posted on a queue, and this thread knows of. */
+SHMEMI_DEV_LARGE void shmemi_far_flush(struct shmemi_sq *sq, int is_private, int world, uint32_t call)
+{
+    uint64_t ticket = shmemi_sq_ring(sq, is_private ? SHMEMI_SQ_PRIVATE : SHMEMI_SQ_SHARED);
+
+    if (ticket == SHMEMI_SQ_FAILED)
+        shmemi_far_fail(sq, call, 0);
+    shmemi_far_wait(sq, ticket, world, call, 0);
 }
 
 /*
@@ -175,38 +173,24 @@ SHMEMI_DEV_LARGE void shmemi_far_quiet_row(uint32_t row, int near_only, uint32_t
     for (uint32_t i = rank; i < n * each; i += size) {
         int pe = (int)(i % n);
         struct shmemi_sq *sq = shmemi_far_queue(row + i / n, pe);
-        uint64_t done = SHMEMI_LD_RLX_GPU(&sq->done), ticket;
+        uint64_t done = SHMEMI_LD_RLX_GPU(&sq->done);
 
         if (done >= SHMEMI_LD_RLX_GPU(&sq->tail) && done >= SHMEMI_LD_RLX_GPU(&sq->deferred))
             continue;
         if (near_only && !shmemi_dev_base(pe, 0) && !shmemi_dev_base(pe, 1))
             continue;
-        ticket = row & SHMEMI_DEV_ROW_PRIVATE ? shmemi_sq_ring(sq, SHMEMI_SQ_PRIVATE) : shmemi_sq_ring(sq, SHMEMI_SQ_SHARED);
-        if (ticket == SHMEMI_SQ_FAILED)
-            shmemi_far_fail(sq, call, 0);
-        shmemi_far_wait(sq, ticket, call, 0);
+        shmemi_far_flush(sq, (row & SHMEMI_DEV_ROW_PRIVATE) != 0, pe, call);
     }
 }
 
 /* ---- posting ---- */
 
 /* The threads that post together: all have the same flags. */
-SHMEMI_DEV uint32_t shmemi_far_mask(const struct shmemi_far *f, int flags)
+SHMEMI_DEV uint32_t shmemi_far_mask(int flags)
 {
-    uint32_t mask, same;
+    uint32_t mask = shmemi_active_mask(), same = shmemi_ballot(mask, flags != 0);
 
-    if (f->alone)
-        return 1u << shmemi_lane();
-    mask = shmemi_active_mask();
-    same = shmemi_ballot(mask, flags != 0);
     return flags ? same : mask & ~same;
-}
-
-SHMEMI_DEV uint64_t shmemi_far_posted(const struct shmemi_far *f, uint64_t ticket)
-{
-    if (ticket == SHMEMI_SQ_FAILED)
-        shmemi_far_fail(f->sq, f->call, f->own);
-    return ticket;
 }
 
 /* By way of the channel.  Its thread ends the job when something fails, so a failed post has been told to stop. */
@@ -229,78 +213,113 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_ask(const struct shmemi_far *f, struct shme
     return ticket;
 }
 
-SHMEMI_DEV_LARGE uint64_t shmemi_far_ask_rdma(const struct shmemi_far *f, uint32_t op, uint64_t raddr, uint64_t laddr,
-                                              shmemi_be32 lkey, uint32_t len)
+/* Blocks of the request's entry. */
+SHMEMI_DEV uint32_t shmemi_far_entry(const struct shmemi_chan_request *r)
 {
-    struct shmemi_chan_request r = { op, 0, 0, 0, raddr, laddr, 0, 0, 0, lkey.raw, len, 0, 0 };
-
-    return shmemi_far_ask(f, &r);
+    if (r->op == SHMEMI_CHAN_INLINE && r->data)
+        return shmemi_sq_inline_blocks(r->len);
+    return r->op == SHMEMI_CHAN_ATOMIC ? shmemi_sq_amo_blocks((enum shmemi_sq_amo_op)r->amo, r->size) : 1;
 }
 
-/* data, or the low bytes of value. */
-SHMEMI_DEV_LARGE uint64_t shmemi_far_ask_inline(const struct shmemi_far *f, uint64_t raddr, const void *data, uint64_t value,
-                                                uint32_t len)
-{
-    struct shmemi_chan_request r = { SHMEMI_CHAN_INLINE, 0, 0, 0, raddr, 0, value, 0, 0, 0, len, 0, data };
-
-    return shmemi_far_ask(f, &r);
-}
-
-SHMEMI_DEV_LARGE uint64_t shmemi_far_ask_atomic(const struct shmemi_far *f, uint32_t amo, uint32_t size, uint64_t operand,
-                                                uint64_t cond, uint64_t laddr, shmemi_be32 lkey)
-{
-    struct shmemi_chan_request r = { SHMEMI_CHAN_ATOMIC, amo, size, 0, f->raddr, laddr, operand, cond, 0, lkey.raw, size, 0, 0 };
-
-    return shmemi_far_ask(f, &r);
-}
-
-SHMEMI_DEV_LARGE uint64_t shmemi_far_rdma(const struct shmemi_far *f, uint32_t opcode, uint64_t raddr, uint64_t laddr,
-                                          shmemi_be32 lkey, uint32_t len, int flags)
-{
-    if (shmemi_far_proxy())
-        return shmemi_far_ask_rdma(f, opcode == SHMEMI_MLX5_READ ? SHMEMI_CHAN_READ : SHMEMI_CHAN_WRITE, raddr, laddr, lkey,
-                                   len);
-    if (f->is_private)
-        return shmemi_far_posted(f, shmemi_sq_rdma(f->sq, SHMEMI_SQ_PRIVATE, opcode, raddr, f->rkey, laddr, lkey, len, flags));
-    return shmemi_far_posted(f, shmemi_sq_warp_rdma(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, flags), opcode, raddr, f->rkey,
-                                                    laddr, lkey, len, flags));
-}
-
-SHMEMI_DEV_LARGE void shmemi_far_inline(const struct shmemi_far *f, uint64_t raddr, const void *data, uint32_t len, int flags)
-{
-    if (shmemi_far_proxy())
-        shmemi_far_ask_inline(f, raddr, data, 0, len);
-    else if (f->is_private)
-        shmemi_far_posted(f, shmemi_sq_write_inline(f->sq, SHMEMI_SQ_PRIVATE, raddr, f->rkey, data, len, flags));
-    else
-        shmemi_far_posted(f, shmemi_sq_warp_write_inline(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, flags), raddr, f->rkey,
-                                                         data, len, flags));
-}
-
-/* One word at f->raddr. */
-SHMEMI_DEV_LARGE uint64_t shmemi_far_value(const struct shmemi_far *f, uint64_t value, uint32_t size)
-{
-    if (shmemi_far_proxy())
-        return shmemi_far_ask_inline(f, f->raddr, 0, value, size);
-    if (f->is_private)
-        return shmemi_far_posted(f, shmemi_sq_write_value(f->sq, SHMEMI_SQ_PRIVATE, f->raddr, f->rkey, value, size, 0));
-    return shmemi_far_posted(f, shmemi_sq_warp_write_value(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, 0), f->raddr, f->rkey,
-                                                           value, size, 0));
-}
-
-SHMEMI_DEV_LARGE uint64_t shmemi_far_atomic(const struct shmemi_far *f, enum shmemi_sq_amo_op op, uint32_t size,
-                                            uint64_t operand, uint64_t cond, uint64_t laddr)
+/* Fills it, from block idx on; its first 8 bytes. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_fill(const struct shmemi_sq_fixed *q, uint64_t idx, uint32_t fm, shmemi_be32 rkey,
+                                          const struct shmemi_chan_request *r)
 {
     shmemi_be32 lkey;
 
-    lkey.raw = shmemi_dev_state.nic.area_lkey;
+    lkey.raw = r->lkey;
+    if (r->op == SHMEMI_CHAN_ATOMIC)
+        return shmemi_sq_fill_amo(q, idx, (enum shmemi_sq_amo_op)r->amo, r->size, fm, r->raddr, rkey, r->operand, r->cond,
+                                  r->laddr, lkey);
+    if (r->op != SHMEMI_CHAN_INLINE)
+        return shmemi_sq_fill_rdma(q, idx, r->op == SHMEMI_CHAN_READ ? SHMEMI_MLX5_READ : SHMEMI_MLX5_WRITE, fm, r->raddr,
+                                   rkey, r->laddr, lkey, r->len);
+    if (r->data)
+        return shmemi_sq_fill_inline(q, idx, fm, r->raddr, rkey, r->data, r->len);
+    return shmemi_sq_fill_value(q, idx, fm, r->raddr, rkey, r->operand, r->len);
+}
+
+/* By one thread, for itself or its group. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_post_one(const struct shmemi_far *f, const struct shmemi_chan_request *r, int flags)
+{
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(f->sq);
+    enum shmemi_sq_mode mode = f->is_private ? SHMEMI_SQ_PRIVATE : SHMEMI_SQ_SHARED;
+    uint32_t n = shmemi_far_entry(r);
+    struct shmemi_sq_claim c;
+    uint64_t bell;
+    int signalled;
+
+    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(f->sq, &q, mode, n, flags, &c)))
+        return SHMEMI_SQ_FAILED;
+    signalled = shmemi_sq_signals(&q, c.idx, n, flags);
+    bell = shmemi_far_fill(&q, c.idx, shmemi_sq_fm(signalled, flags), f->rkey, r);
+    return shmemi_sq_publish(f->sq, &q, mode, &c, n, c.idx, bell, signalled, flags);
+}
+
+/* The lanes that have come here together reserve; and publish, when each has filled its entry. */
+SHMEMI_DEV_LARGE void shmemi_far_join(const struct shmemi_far *f, uint32_t n, int flags, struct shmemi_sq_part *out)
+{
+    struct shmemi_sq_part p;
+
+    p.q = shmemi_sq_fixed_of(f->sq);
+    shmemi_sq_join(f->sq, SHMEMI_SQ_SHARED, 0, shmemi_far_mask(flags), n, 0, flags, &p);
+    *out = p;
+}
+
+SHMEMI_DEV_LARGE uint64_t shmemi_far_part_done(const struct shmemi_far *f, int flags, const struct shmemi_sq_part *p,
+                                               uint64_t bell)
+{
+    return shmemi_sq_part_done(f->sq, SHMEMI_SQ_SHARED, flags, p, p->idx, bell);
+}
+
+SHMEMI_DEV uint64_t shmemi_far_post_warp(const struct shmemi_far *f, const struct shmemi_chan_request *r, int flags)
+{
+    struct shmemi_sq_part p;
+    uint64_t bell = 0;
+
+    shmemi_far_join(f, shmemi_far_entry(r), flags, &p);
+    if (!p.failed)
+        bell = shmemi_far_fill(&p.q, p.idx, shmemi_sq_fm(p.signalled, flags), f->rkey, r);
+    return shmemi_far_part_done(f, flags, &p, bell);
+}
+
+/* One request, by the queue or by the channel: its ticket.  There is but one copy of this code for all of them. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_post(const struct shmemi_far *f, struct shmemi_chan_request *r, int flags)
+{
+    uint64_t ticket;
+
     if (shmemi_far_proxy())
-        return shmemi_far_ask_atomic(f, op, size, operand, cond, laddr, lkey);
-    if (f->is_private)
-        return shmemi_far_posted(f, shmemi_sq_amo(f->sq, SHMEMI_SQ_PRIVATE, op, size, f->raddr, f->rkey, operand, cond, laddr,
-                                                  lkey, 0));
-    return shmemi_far_posted(f, shmemi_sq_warp_amo(f->sq, SHMEMI_SQ_SHARED, shmemi_far_mask(f, 0), op, size, f->raddr, f->rkey,
-                                                   operand, cond, laddr, lkey, 0));
+        return shmemi_far_ask(f, r);
+    ticket = f->is_private || f->alone ? shmemi_far_post_one(f, r, flags) : shmemi_far_post_warp(f, r, flags);
+    if (ticket == SHMEMI_SQ_FAILED)
+        shmemi_far_fail(f->sq, f->call, f->own);
+    return ticket;
+}
+
+SHMEMI_DEV uint64_t shmemi_far_rdma(const struct shmemi_far *f, enum shmemi_chan_op op, uint64_t raddr, uint64_t laddr,
+                                    shmemi_be32 lkey, uint32_t len, int flags)
+{
+    struct shmemi_chan_request r = { (uint32_t)op, 0, 0, 0, raddr, laddr, 0, 0, 0, lkey.raw, len, 0, 0 };
+
+    return shmemi_far_post(f, &r, flags);
+}
+
+/* data, or (null) the low bytes of value. */
+SHMEMI_DEV uint64_t shmemi_far_inline(const struct shmemi_far *f, uint64_t raddr, const void *data, uint64_t value,
+                                      uint32_t len, int flags)
+{
+    struct shmemi_chan_request r = { SHMEMI_CHAN_INLINE, 0, 0, 0, raddr, 0, value, 0, 0, 0, len, 0, data };
+
+    return shmemi_far_post(f, &r, flags);
+}
+
+SHMEMI_DEV uint64_t shmemi_far_atomic(const struct shmemi_far *f, enum shmemi_sq_amo_op op, uint32_t size, uint64_t operand,
+                                      uint64_t cond, uint64_t laddr)
+{
+    struct shmemi_chan_request r = { SHMEMI_CHAN_ATOMIC, (uint32_t)op, size, 0, f->raddr, laddr, operand, cond, 0,
+                                     shmemi_dev_state.nic.area_lkey, size, 0, 0 };
+
+    return shmemi_far_post(f, &r, 0);
 }
 
 /* ---- result slots ---- */
@@ -374,9 +393,9 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_put_one(const struct shmemi_far *f, uint64_
         int now = n < len ? SHMEMI_SQ_DEFER : flags;
 
         if (in_place)
-            ticket = shmemi_far_rdma(f, SHMEMI_MLX5_WRITE, raddr, (uint64_t)(uintptr_t)source, lkey, n, now);
+            ticket = shmemi_far_rdma(f, SHMEMI_CHAN_WRITE, raddr, (uint64_t)(uintptr_t)source, lkey, n, now);
         else
-            shmemi_far_inline(f, raddr, source, n, now);
+            shmemi_far_inline(f, raddr, source, 0, n, now);
         raddr += n;
         source += n;
         len -= n;
@@ -409,10 +428,10 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_get_one(const struct shmemi_far *f, char *d
     while (len) {
         uint32_t n = (uint32_t)(len < most ? len : most);
 
-        ticket = shmemi_far_rdma(f, SHMEMI_MLX5_READ, raddr, in_place ? (uint64_t)(uintptr_t)dest : slot, lkey, n,
+        ticket = shmemi_far_rdma(f, SHMEMI_CHAN_READ, raddr, in_place ? (uint64_t)(uintptr_t)dest : slot, lkey, n,
                                  in_place && n < len ? SHMEMI_SQ_DEFER : 0);
         if (!in_place) {
-            shmemi_far_wait(f->sq, ticket, f->call, f->own);
+            shmemi_far_wait(f->sq, ticket, f->world, f->call, f->own);
             shmemi_far_bytes_out(dest, slot, n);
         }
         raddr += n;
@@ -428,85 +447,125 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_get_one(const struct shmemi_far *f, char *d
 SHMEMI_DEV_LARGE void shmemi_far_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                      int world, uint32_t call)
 {
-    struct shmemi_far f = shmemi_far_of(scope, ctx, dest, world, call);
-    uint64_t ticket = shmemi_far_put_one(&f, f.raddr, (const char *)source, len, 0);
+    struct shmemi_far f;
+    uint64_t ticket;
 
+    shmemi_far_open(&f, scope, shmemi_far_row(ctx), dest, world, call);
+    ticket = shmemi_far_put_one(&f, f.raddr, (const char *)source, len, 0);
     if (ticket && !shmemi_far_is_nbi(call))
-        shmemi_far_wait(f.sq, ticket, call, f.own);
+        shmemi_far_wait(f.sq, ticket, world, call, f.own);
 }
 
 SHMEMI_DEV_LARGE void shmemi_far_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                      int world, uint32_t call)
 {
-    struct shmemi_far f = shmemi_far_of(scope, ctx, source, world, call);
-    uint64_t ticket = len ? shmemi_far_get_one(&f, (char *)dest, f.raddr, len) : 0;
+    struct shmemi_far f;
+    uint64_t ticket;
 
+    shmemi_far_open(&f, scope, shmemi_far_row(ctx), source, world, call);
+    ticket = len ? shmemi_far_get_one(&f, (char *)dest, f.raddr, len) : 0;
     if (ticket && !shmemi_far_is_nbi(call))
-        shmemi_far_wait(f.sq, ticket, call, f.own);
+        shmemi_far_wait(f.sq, ticket, world, call, f.own);
 }
 
-/*
- * Thread `rank` of `size` moves every size-th block, and completes its own gets; distances in bytes.  A private context's
- * queue takes one thread only.
- */
-SHMEMI_DEV_LARGE void shmemi_far_blocks(int put, shmem_ctx_t ctx, char *dest, uint64_t dst, const char *source, uint64_t sst,
-                                        uint64_t n, uint64_t block, uint32_t rank, uint32_t size, int world, uint32_t call)
-{
-    struct shmemi_far f = shmemi_far_of(SHMEMI_THREAD, ctx, put ? dest : source, world, call);
-    uint64_t last = 0, ticket;
+/* Blocks of a strided call; distances in bytes. */
+struct shmemi_far_blocks {
+    char *dest;
+    const char *source;
+    uint64_t dst, sst, n, block;
+    shmem_ctx_t ctx;
+    uint32_t rank, size, call;
+    int put, world;
+};
 
-    if (f.is_private && rank)
+/*
+ * Thread `rank` of `size` moves every size-th block, and completes its own gets.  A private context's queue takes one thread
+ * only.
+ */
+SHMEMI_DEV_LARGE void shmemi_far_blocks(const struct shmemi_far_blocks *b)
+{
+    uint64_t last = 0, ticket;
+    struct shmemi_far f;
+
+    shmemi_far_open(&f, SHMEMI_THREAD, shmemi_far_row(b->ctx), b->put ? b->dest : b->source, b->world, b->call);
+    if (f.is_private && b->rank)
         return;
     SHMEMI_ROLLED
-    for (uint64_t i = rank; i < n; i += f.is_private ? 1 : size) {
-        if (put)
-            ticket = shmemi_far_put_one(&f, f.raddr + i * dst, source + i * sst, block, 0);
+    for (uint64_t i = b->rank; i < b->n; i += f.is_private ? 1 : b->size) {
+        if (b->put)
+            ticket = shmemi_far_put_one(&f, f.raddr + i * b->dst, b->source + i * b->sst, b->block, 0);
         else
-            ticket = shmemi_far_get_one(&f, dest + i * dst, f.raddr + i * sst, block);
+            ticket = shmemi_far_get_one(&f, b->dest + i * b->dst, f.raddr + i * b->sst, b->block);
         last = ticket ? ticket : last;
     }
     if (last)
-        shmemi_far_wait(f.sq, last, call, f.own);
+        shmemi_far_wait(f.sq, last, f.world, f.call, f.own);
 }
 
 /* ---- words ---- */
 
-SHMEMI_DEV_LARGE void shmemi_far_p(shmem_ctx_t ctx, void *dest, const void *value, uint32_t size, int world, uint32_t call)
+/* The low `size` (1, 2, 4 or 8) bytes of value. */
+SHMEMI_DEV_LARGE void shmemi_far_word(uint32_t row, void *dest, uint64_t value, uint32_t size, int world, uint32_t call)
 {
-    struct shmemi_far f = shmemi_far_of(SHMEMI_THREAD, ctx, dest, world, call);
+    struct shmemi_far f;
 
-    if (size > 8)
-        shmemi_far_inline(&f, f.raddr, value, size, 0);
-    else
-        shmemi_far_value(&f, size == 8 ? shmemi_ld64u(value) : shmemi_sq_few((const char *)value, size), size);
+    shmemi_far_open(&f, SHMEMI_THREAD, row, dest, world, call);
+    shmemi_far_inline(&f, f.raddr, 0, value, size, 0);
+}
+
+SHMEMI_DEV_LARGE void shmemi_far_p(shmem_ctx_t ctx, void *dest, uint64_t value, uint32_t size, int world, uint32_t call)
+{
+    shmemi_far_word(shmemi_far_row(ctx), dest, value, size, world, call);
+}
+
+SHMEMI_DEV_LARGE uint64_t shmemi_far_g(shmem_ctx_t ctx, const void *source, uint32_t size, int world, uint32_t call)
+{
+    uint64_t v = 0;
+
+    shmemi_far_get(SHMEMI_THREAD, ctx, &v, source, size, world, call);
+    return v;
 }
 
 SHMEMI_DEV_LARGE void shmemi_far_signal(enum shmemi_scope scope, shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal,
                                         int sig_op, int world, uint32_t call)
 {
-    struct shmemi_far f = shmemi_far_of(scope, ctx, sig_addr, world, call);
+    struct shmemi_far f;
 
+    shmemi_far_open(&f, scope, shmemi_far_row(ctx), sig_addr, world, call);
     if (sig_op == SHMEM_SIGNAL_SET)
-        shmemi_far_value(&f, signal, 8);
+        shmemi_far_inline(&f, f.raddr, 0, signal, 8, 0);
     else
         shmemi_far_atomic(&f, SHMEMI_SQ_FETCH_ADD, 8, signal, 0, shmemi_dev_state.nic.area + SHMEMI_DEV_SCRAP_OFF);
 }
 
+/* A put and its signal. */
+struct shmemi_far_signalled {
+    void *dest;
+    const void *source;
+    uint64_t len, *sig_addr, signal;
+    shmem_ctx_t ctx;
+    enum shmemi_scope scope;
+    int sig_op, world;
+    uint32_t call;
+};
+
 /* The data's doorbell is left to the signal, which follows it in the same queue. */
-SHMEMI_DEV_LARGE void shmemi_far_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source,
-                                            uint64_t len, uint64_t *sig_addr, uint64_t signal, int sig_op, int world,
-                                            uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_far_put_signal(const struct shmemi_far_signalled *s)
 {
     struct shmemi_far f;
     uint64_t ticket = 0;
 
-    if (len) {
-        f = shmemi_far_of(scope, ctx, dest, world, call);
-        ticket = shmemi_far_put_one(&f, f.raddr, (const char *)source, len, SHMEMI_SQ_DEFER);
+    shmemi_dev_check_word(s->sig_addr, 8, s->call);
+    if (s->sig_op != SHMEM_SIGNAL_SET && s->sig_op != SHMEM_SIGNAL_ADD)
+        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, s->call, (uint64_t)s->sig_op, 0, 0);
+    if (s->len) {
+        (void)shmemi_dev_reach(s->dest, s->len, s->world, s->call); /* is it symmetric? */
+        shmemi_far_open(&f, s->scope, shmemi_far_row(s->ctx), s->dest, s->world, s->call);
+        ticket = shmemi_far_put_one(&f, f.raddr, (const char *)s->source, s->len, SHMEMI_SQ_DEFER);
     }
-    shmemi_far_signal(scope, ctx, sig_addr, signal, sig_op, world, call);
-    if (ticket && !shmemi_far_is_nbi(call))
-        shmemi_far_wait(f.sq, ticket, call, f.own);
+    shmemi_far_signal(s->scope, s->ctx, s->sig_addr, s->signal, s->sig_op, s->world, s->call);
+    if (ticket && !shmemi_far_is_nbi(s->call))
+        shmemi_far_wait(f.sq, ticket, f.world, f.call, f.own);
 }
 
 SHMEMI_DEV enum shmemi_sq_amo_op shmemi_far_amo_op(enum shmemi_dev_amo_op op)
@@ -525,26 +584,47 @@ SHMEMI_DEV enum shmemi_sq_amo_op shmemi_far_amo_op(enum shmemi_dev_amo_op op)
 SHMEMI_DEV_LARGE uint64_t shmemi_far_amo(shmem_ctx_t ctx, enum shmemi_dev_amo_op op, const void *dest, uint64_t operand,
                                          uint64_t cond, int wanted, uint32_t size, int world)
 {
-    struct shmemi_far f = shmemi_far_of(SHMEMI_THREAD, ctx, dest, world, SHMEMI_CALL_ATOMIC);
     uint64_t slot = shmemi_dev_state.nic.area + SHMEMI_DEV_SCRAP_OFF, ticket, old;
+    struct shmemi_far f;
     shmemi_be32 lkey;
 
+    shmemi_far_open(&f, SHMEMI_THREAD, shmemi_far_row(ctx), dest, world, SHMEMI_CALL_ATOMIC);
     lkey.raw = shmemi_dev_state.nic.area_lkey;
     if (wanted)
         slot = shmemi_far_take(&f);
     if (op == SHMEMI_DEV_FETCH)
-        ticket = shmemi_far_rdma(&f, SHMEMI_MLX5_READ, f.raddr, slot, lkey, size, 0);
+        ticket = shmemi_far_rdma(&f, SHMEMI_CHAN_READ, f.raddr, slot, lkey, size, 0);
     else
         ticket = shmemi_far_atomic(&f, shmemi_far_amo_op(op), size, operand, cond, slot);
     if (!wanted)
         return 0;
-    shmemi_far_wait(f.sq, ticket, SHMEMI_CALL_ATOMIC, f.own);
+    shmemi_far_wait(f.sq, ticket, f.world, SHMEMI_CALL_ATOMIC, f.own);
     if (op == SHMEMI_DEV_FETCH && size == 4)
         old = *(const volatile uint32_t *)(uintptr_t)slot;
     else
         old = shmemi_sq_amo_result((const void *)(uintptr_t)slot, size);
     shmemi_far_give(&f, slot);
     return old;
+}
+
+/* ---- what collectives do on the queues of one row ---- */
+
+/* Nobody waits: flags, or a quiet, follow. */
+SHMEMI_DEV_LARGE void shmemi_far_row_put(uint32_t row, void *dest, const void *source, uint64_t len, int flags, int world,
+                                         uint32_t call)
+{
+    struct shmemi_far f;
+
+    shmemi_far_open(&f, SHMEMI_THREAD, row, dest, world, call);
+    (void)shmemi_far_put_one(&f, f.raddr, (const char *)source, len, flags);
+}
+
+SHMEMI_DEV_LARGE void shmemi_far_row_get(uint32_t row, void *dest, const void *source, uint64_t len, int world, uint32_t call)
+{
+    struct shmemi_far f;
+
+    shmemi_far_open(&f, SHMEMI_THREAD, row, source, world, call);
+    (void)shmemi_far_get_one(&f, (char *)dest, f.raddr, len);
 }
 
 #endif

@@ -82,12 +82,16 @@
 #define SHMEMI_FENCE_REL "fence.acq_rel."
 #endif
 #define SHMEMI_PAUSE() __nanosleep(20)
+#define SHMEMI_UNROLL _Pragma("unroll")
+#define SHMEMI_ROLLED _Pragma("unroll 1") /* keeps a rare loop from taking registers */
 /* What other PEs can reach is never shared or local memory: the compiler need not look. */
 #define SHMEMI_ASSUME_GLOBAL(p) __builtin_assume(__isGlobal(p))
 
 #else
 
 #define SHMEMI_ASSUME_GLOBAL(p) ((void)0)
+#define SHMEMI_UNROLL
+#define SHMEMI_ROLLED
 
 /* Under SIMT lanes may change places at every atomic. */
 #if defined(SHMEMI_SIMT)
@@ -257,6 +261,26 @@ SHMEMI_FN uint64_t shmemi_ld32u(const void *p)
 #endif
     memcpy(&v, p, sizeof v);
     return v;
+}
+
+/* Can a word be loaded by halves from there?  A CPU takes any address. */
+SHMEMI_FN int shmemi_in_halves(const void *p)
+{
+#if defined(__CUDA_ARCH__)
+    return ((uintptr_t)p & 3) == 0;
+#else
+    (void)p;
+    return 1;
+#endif
+}
+
+SHMEMI_FN uint64_t shmemi_ld64h(const void *p)
+{
+#if defined(__CUDA_ARCH__)
+    return ((const uint32_t *)p)[0] | (uint64_t)((const uint32_t *)p)[1] << 32;
+#else
+    return shmemi_ld64u(p);
+#endif
 }
 
 /* ---- the NIC ---- */

@@ -21,11 +21,11 @@ SHMEMI_DEV void shmemi_dev_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
     char *to = shmemi_dev_reach(dest, len, world, call);
 
     shmemi_group_sync(scope);
-    if (shmemi_dev_near(to)) {
+    if (SHMEMI_LIKELY(shmemi_dev_near(to))) {
         SHMEMI_ASSUME_GLOBAL(to);
         shmemi_copy_by(scope, 0, to, (const char *)source, len);
     } else if (shmemi_rank(scope) == 0) {
-        shmemi_far_put(scope, ctx, dest, source, len, world, call);
+        SHMEMI_BEHIND(shmemi_far_put)(scope, ctx, dest, source, len, world, call);
     }
     shmemi_group_sync(scope);
 }
@@ -37,13 +37,27 @@ SHMEMI_DEV void shmemi_dev_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
     const char *from = shmemi_dev_reach(source, len, world, call);
 
     shmemi_group_sync(scope);
-    if (shmemi_dev_near(from)) {
+    if (SHMEMI_LIKELY(shmemi_dev_near(from))) {
         SHMEMI_ASSUME_GLOBAL(from);
         shmemi_copy_by(scope, 1, (char *)dest, from, len);
     } else if (shmemi_rank(scope) == 0) {
-        shmemi_far_get(scope, ctx, dest, source, len, world, call);
+        SHMEMI_BEHIND(shmemi_far_get)(scope, ctx, dest, source, len, world, call);
     }
     shmemi_group_sync(scope);
+}
+
+/* An element of at most 8 bytes, as the low bytes of a word: one whose address is known would live in memory. */
+SHMEMI_DEV uint64_t shmemi_dev_bits(const void *value, uint32_t size)
+{
+    uint64_t v = 0;
+
+    memcpy(&v, value, size);
+    return v;
+}
+
+SHMEMI_DEV void shmemi_dev_set_bits(void *value_out, uint64_t v, uint32_t size)
+{
+    memcpy(value_out, &v, size);
 }
 
 SHMEMI_DEV void shmemi_dev_p(shmem_ctx_t ctx, void *dest, const void *value, uint32_t size, int pe, uint32_t call)
@@ -51,8 +65,11 @@ SHMEMI_DEV void shmemi_dev_p(shmem_ctx_t ctx, void *dest, const void *value, uin
     int world = shmemi_dev_ctx_world(ctx, pe, call);
     char *to = shmemi_dev_reach(dest, size, world, call);
 
-    if (!shmemi_dev_near(to)) {
-        shmemi_far_p(ctx, dest, value, size, world, call);
+    if (SHMEMI_UNLIKELY(!shmemi_dev_near(to))) {
+        if (size > 8)
+            SHMEMI_BEHIND(shmemi_far_put)(SHMEMI_THREAD, ctx, dest, value, size, world, call);
+        else
+            SHMEMI_BEHIND(shmemi_far_p)(ctx, dest, shmemi_dev_bits(value, size), size, world, call);
         return;
     }
     SHMEMI_ASSUME_GLOBAL(to);
@@ -64,8 +81,11 @@ SHMEMI_DEV void shmemi_dev_g(shmem_ctx_t ctx, void *value_out, const void *sourc
     int world = shmemi_dev_ctx_world(ctx, pe, call);
     char *from = shmemi_dev_reach(source, size, world, call);
 
-    if (!shmemi_dev_near(from)) {
-        shmemi_far_get(SHMEMI_THREAD, ctx, value_out, source, size, world, call);
+    if (SHMEMI_UNLIKELY(!shmemi_dev_near(from))) {
+        if (size > 8)
+            SHMEMI_BEHIND(shmemi_far_get)(SHMEMI_THREAD, ctx, value_out, source, size, world, call);
+        else
+            shmemi_dev_set_bits(value_out, SHMEMI_BEHIND(shmemi_far_g)(ctx, source, size, world, call), size);
         return;
     }
     SHMEMI_ASSUME_GLOBAL(from);
@@ -116,24 +136,35 @@ SHMEMI_DEV void shmemi_dev_strided(enum shmemi_scope scope, int put, shmem_ctx_t
     else
         from = shmemi_dev_reach(source, len, world, call);
     shmemi_group_sync(scope);
-    if (shmemi_dev_near(put ? to : from))
+    if (SHMEMI_LIKELY(shmemi_dev_near(put ? to : from)))
         shmemi_copy_blocks(to, (uint64_t)dst * elem, from, (uint64_t)sst * elem, nblocks, block, elem, shmemi_rank(scope),
                            shmemi_size(scope));
-    else
-        shmemi_far_blocks(put, ctx, (char *)dest, (uint64_t)dst * elem, (const char *)source, (uint64_t)sst * elem, nblocks,
-                          block, shmemi_rank(scope), shmemi_size(scope), world, call);
+    else {
+        struct shmemi_far_blocks b = { (char *)dest, (const char *)source, (uint64_t)dst * elem, (uint64_t)sst * elem, nblocks,
+                                       block, ctx, shmemi_rank(scope), shmemi_size(scope), call, put, world };
+
+        SHMEMI_BEHIND(shmemi_far_blocks)(&b);
+    }
     shmemi_group_sync(scope);
 }
 
 /* ---- signals ---- */
 
-/* Release, of all that the group wrote before: pairs with the acquire of shmem_signal_wait_until. */
-SHMEMI_DEV void shmemi_signal_after(uint64_t *word, uint64_t signal, int sig_op)
+/*
+ * Release, of all that the group wrote before: pairs with the acquire of shmem_signal_wait_until.  Where all atomics go through
+ * the NIC, so does an addition to a word that stores reach.
+ */
+SHMEMI_DEV void shmemi_signal_after(shmem_ctx_t ctx, uint64_t *word, uint64_t *sig_addr, uint64_t signal, int sig_op, int world,
+                                    uint32_t call)
 {
-    if (sig_op == SHMEM_SIGNAL_SET)
+    if (sig_op == SHMEM_SIGNAL_SET) {
         SHMEMI_ST_REL(word, signal);
-    else
+    } else if (SHMEMI_UNLIKELY(shmemi_dev_nic_amos())) {
+        SHMEMI_FENCE_ACQREL();
+        SHMEMI_BEHIND(shmemi_far_signal)(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
+    } else {
         (void)SHMEMI_ADD_REL(word, signal);
+    }
 }
 
 /* Thread 0 looks at the signal's address, while the others copy. */
@@ -148,8 +179,8 @@ SHMEMI_DEV uint64_t *shmemi_signal_word(uint64_t *sig_addr, int sig_op, int worl
 }
 
 /* By thread 0 alone: a word is on its way from the source while the addresses are found. */
-SHMEMI_DEV void shmemi_put_signal_few(enum shmemi_scope scope, char *dest, const char *source, uint64_t len,
-                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
+SHMEMI_DEV void shmemi_put_signal_few(enum shmemi_scope scope, shmem_ctx_t ctx, char *dest, const char *source,
+                                      uint64_t len, uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
 {
     int is_word = len == 8 && (((uintptr_t)dest | (uintptr_t)source) & 7) == 0;
     uint64_t v = is_word ? *(const uint64_t *)(const void *)source : 0;
@@ -162,35 +193,20 @@ SHMEMI_DEV void shmemi_put_signal_few(enum shmemi_scope scope, char *dest, const
         shmemi_copy_by_one(to, source, len);
     else if (len)
         shmemi_copy_odd(to, source, len, 0, 1, 0);
-    shmemi_signal_after(word, signal, sig_op);
+    shmemi_signal_after(ctx, word, sig_addr, signal, sig_op, world, call);
 }
 
-/* Where the NIC sets or adds to the signal; false: it does not.  Its doorbell is behind a release of what the group wrote. */
-SHMEMI_DEV int shmemi_put_signal_nic(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
-                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
+/* Where only the NIC leads to the signal.  Its doorbell is behind a release of what the group wrote. */
+SHMEMI_DEV void shmemi_put_signal_far(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
 {
-    int near;
+    shmemi_group_sync(scope);
+    if (shmemi_rank(scope) == 0) {
+        struct shmemi_far_signalled s = { dest, source, len, sig_addr, signal, ctx, scope, sig_op, world, call };
 
-    if (!shmemi_dev_nic())
-        return 0;
-    near = shmemi_dev_reach(sig_addr, 8, world, call) != 0;
-    if (near && (sig_op != SHMEM_SIGNAL_ADD || !shmemi_dev_nic_amos()))
-        return 0;
-    shmemi_dev_check_word(sig_addr, 8, call);
-    if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
-        shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
+        SHMEMI_BEHIND(shmemi_far_put_signal)(&s);
+    }
     shmemi_group_sync(scope);
-    if (len && !near)
-        (void)shmemi_dev_reach(dest, len, world, call);
-    else if (len)
-        shmemi_copy(shmemi_dev_remote(dest, len, world, call), (const char *)source, len, shmemi_rank(scope),
-                    shmemi_size(scope));
-    if (near)
-        shmemi_group_sync(scope);
-    if (shmemi_rank(scope) == 0)
-        shmemi_far_put_signal(scope, ctx, dest, source, near ? 0 : len, sig_addr, signal, sig_op, world, call);
-    shmemi_group_sync(scope);
-    return 1;
 }
 
 SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source,
@@ -201,12 +217,14 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
     uint64_t *word = 0;
     char *to;
 
-    if (shmemi_put_signal_nic(scope, ctx, dest, source, len, sig_addr, signal, sig_op, world, call))
+    if (SHMEMI_UNLIKELY(shmemi_dev_nic()) && !shmemi_dev_reach(sig_addr, 8, world, call)) {
+        shmemi_put_signal_far(scope, ctx, dest, source, len, sig_addr, signal, sig_op, world, call);
         return;
+    }
     if (scope == SHMEMI_THREAD || len <= 8) { /* the group need not meet again */
         shmemi_group_sync(scope);
         if (rank == 0)
-            shmemi_put_signal_few(scope, (char *)dest, (const char *)source, len, sig_addr, signal, sig_op, world, call);
+            shmemi_put_signal_few(scope, ctx, (char *)dest, (const char *)source, len, sig_addr, signal, sig_op, world, call);
     } else {
         to = shmemi_dev_remote(dest, len, world, call);
         shmemi_group_sync(scope);
@@ -215,7 +233,7 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
             word = shmemi_signal_word(sig_addr, sig_op, world, call);
         shmemi_group_sync(scope);
         if (rank == 0)
-            shmemi_signal_after(word, signal, sig_op);
+            shmemi_signal_after(ctx, word, sig_addr, signal, sig_op, world, call);
     }
     shmemi_group_sync(scope);
 }
@@ -229,8 +247,8 @@ SHMEMI_DEV void shmemi_dev_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t 
     shmemi_dev_check_word(sig_addr, 8, call);
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
-    if (!shmemi_dev_near(word) || (sig_op == SHMEM_SIGNAL_ADD && shmemi_dev_nic_amos()))
-        shmemi_far_signal(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
+    if (SHMEMI_UNLIKELY(!shmemi_dev_near(word)) || (sig_op == SHMEM_SIGNAL_ADD && shmemi_dev_nic_amos()))
+        SHMEMI_BEHIND(shmemi_far_signal)(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
     else if (sig_op == SHMEM_SIGNAL_SET)
         SHMEMI_ST_RLX(word, signal);
     else
@@ -255,7 +273,7 @@ SHMEMI_DEV void shmemi_dev_fence(enum shmemi_scope scope, shmem_ctx_t ctx, uint3
     shmemi_group_sync(scope);
     if (shmemi_rank(scope) == 0) {
         if (shmemi_dev_nic_amos() && ctx != SHMEM_CTX_INVALID)
-            shmemi_far_quiet_row(shmemi_far_row(ctx), 1, 0, 1, call);
+            SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), 1, 0, 1, call);
         SHMEMI_FENCE_ACQREL();
     }
     shmemi_group_sync(scope);
@@ -267,7 +285,7 @@ SHMEMI_DEV void shmemi_dev_quiet(enum shmemi_scope scope, shmem_ctx_t ctx, uint3
     shmemi_dev_check_ctx(ctx, call);
     shmemi_group_sync(scope);
     if (shmemi_dev_nic() && ctx != SHMEM_CTX_INVALID) {
-        shmemi_far_quiet_row(shmemi_far_row(ctx), 0, shmemi_rank(scope), shmemi_size(scope), call);
+        SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), 0, shmemi_rank(scope), shmemi_size(scope), call);
         shmemi_group_sync(scope);
     }
     if (shmemi_rank(scope) == 0)
@@ -281,7 +299,7 @@ SHMEMI_DEV void shmemi_dev_pe_quiet(shmem_ctx_t ctx, const int *pes, uint64_t n,
     for (uint64_t i = 0; i < n; i++)
         shmemi_dev_check_pe(shmemi_dev_ctx_world(ctx, pes[i], call), call);
     if (n && shmemi_dev_nic())
-        shmemi_far_quiet_row(shmemi_far_row(ctx), 0, 0, 1, call);
+        SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), 0, 0, 1, call);
     if (n)
         SHMEMI_FENCE_SC();
 }

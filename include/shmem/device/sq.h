@@ -141,13 +141,14 @@ SHMEMI_FN uint64_t shmemi_sq_few(const char *p, uint32_t n)
         v = shmemi_ld32u(p);
         at = 4;
     }
+    SHMEMI_ROLLED
     for (; at < n; at++)
         v |= (uint64_t)(unsigned char)p[at] << 8 * at;
     return v;
 }
 
-/* Bytes [at, at + 8) of the data, cut off at its end. */
-SHMEMI_FN uint64_t shmemi_sq_word(const char *data, uint32_t at, uint32_t len)
+/* Bytes [at, at + 8) of the data, cut off at its end, of any alignment. */
+SHMEMI_FN_COLD uint64_t shmemi_sq_odd_word(const char *data, uint32_t at, uint32_t len)
 {
     if (at + 8 <= len)
         return shmemi_ld64u(data + at);
@@ -156,6 +157,14 @@ SHMEMI_FN uint64_t shmemi_sq_word(const char *data, uint32_t at, uint32_t len)
     if (len >= 8)
         return shmemi_ld64u(data + len - 8) >> (64 - 8 * (len - at));
     return shmemi_sq_few(data + at, len - at);
+}
+
+/* The same; what a GPU needs a hundred instructions for is not repeated at each call. */
+SHMEMI_FN uint64_t shmemi_sq_word(const char *data, uint32_t at, uint32_t len)
+{
+    if (at + 8 <= len && shmemi_in_halves(data + at))
+        return shmemi_ld64h(data + at);
+    return shmemi_sq_odd_word(data, at, len);
 }
 
 /* Inline write of at most SHMEMI_SQ_INLINE_MAX bytes; its entry may go round the ring's end. */
@@ -172,6 +181,7 @@ SHMEMI_FN uint64_t shmemi_sq_fill_inline(const struct shmemi_sq_fixed *q, uint64
     seg.x = shmemi_mlx5_inline(len) | (len < 4 ? shmemi_sq_few(from, len) : shmemi_ld32u(from)) << 32;
     seg.y = shmemi_sq_word(from, 4, len);
     shmemi_st16(slot.block + 32, seg);
+    SHMEMI_ROLLED
     for (uint32_t i = 3, at = 12; i < n_segs; i++, at += 16) {
         seg.x = shmemi_sq_word(from, at, len);
         seg.y = shmemi_sq_word(from, at + 8, len);
@@ -231,25 +241,20 @@ SHMEMI_FN uint64_t shmemi_sq_fill_amo(const struct shmemi_sq_fixed *q, uint64_t 
 {
     struct shmemi_v16 result = shmemi_mlx5_data(laddr, lkey, size);
     struct shmemi_sq_slot slot = shmemi_sq_slot_at(q, idx);
+    uint64_t mask = UINT64_MAX, care = 0;
 
-    switch (op) {
-    case SHMEMI_SQ_CSWAP:
-        if (size == 4)
-            return shmemi_sq_fill_masked(q, idx, 4, fm, raddr, rkey, operand, UINT64_MAX, cond, UINT64_MAX,
-                                         result);
+    if (op == SHMEMI_SQ_FETCH_ADD || op == SHMEMI_SQ_XOR)
+        return shmemi_sq_fill_add(q, idx, size, fm, raddr, rkey, operand, op == SHMEMI_SQ_XOR ? UINT64_MAX : 0, result);
+    if (op == SHMEMI_SQ_CSWAP && size == 8) {
         shmemi_st16(slot.block + 32, shmemi_mlx5_pair8(operand, cond));
         shmemi_st16(slot.block + 48, result);
         return shmemi_sq_fill(slot, SHMEMI_MLX5_CS, 0, 4, fm, raddr, rkey);
-    case SHMEMI_SQ_SWAP:
-        return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, UINT64_MAX, 0, 0, result);
-    case SHMEMI_SQ_AND:
-        return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, ~operand, 0, 0, result);
-    case SHMEMI_SQ_OR:
-        return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, operand, 0, 0, result);
-    case SHMEMI_SQ_XOR:
-        return shmemi_sq_fill_add(q, idx, size, fm, raddr, rkey, operand, UINT64_MAX, result);
-    default: return shmemi_sq_fill_add(q, idx, size, fm, raddr, rkey, operand, 0, result);
     }
+    if (op == SHMEMI_SQ_CSWAP)
+        care = UINT64_MAX;
+    else
+        mask = op == SHMEMI_SQ_AND ? ~operand : op == SHMEMI_SQ_OR ? operand : UINT64_MAX;
+    return shmemi_sq_fill_masked(q, idx, size, fm, raddr, rkey, operand, mask, care ? cond : 0, care, result);
 }
 
 /* The old value at laddr, once the ticket is done: 8 bytes come in host order, 4 bytes big-endian. */

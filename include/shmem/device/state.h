@@ -92,7 +92,7 @@ struct shmemi_dev_nic {
     uint32_t message_max; /* bytes of one work request */
     uint32_t flags;
     uint32_t spread; /* rows of the default context, less 1: blocks of threads take turns */
-    uint32_t pad;
+    uint32_t zero;   /* always: what compilers of kernels do not know (SHMEMI_BEHIND) */
 };
 
 /* The calls, as a record names them: X(NAME, text). */

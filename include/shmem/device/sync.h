@@ -5,8 +5,8 @@
  *
  * Thread i of the group serves member i; beyond a warp, threads of the first warp serve several.  A barrier
  * puts one fence before the stores and reads the slots with acquire; a sync does neither and so orders nothing.
- * Slots of members that only the NIC reaches are written by it, inline; before a barrier stores or writes any slot, what was
- * posted on the default context is complete.  A team of several nodes may meet in steps instead (synctree.h).
+ * Before a barrier stores any slot, what was posted on the default context is complete.  A team of several nodes meets as
+ * synctree.h says.
  */
 #ifndef SHMEM_DEVICE_SYNC_H
 #define SHMEM_DEVICE_SYNC_H
@@ -17,31 +17,27 @@
 
 #define SHMEMI_SYNC_AHEAD 4
 
-/* Own slot at member `i`, or NULL when that is nobody, this PE, or where only the NIC leads. */
+/* Own slot at member `i`, or NULL when that is nobody or this PE. */
 SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_t chan, uint32_t i, uint32_t call)
 {
     uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
 
-    if (i >= n || i == me || shmemi_sync_is_far(t, i))
-        return NULL;
-    return shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me);
+    return i < n && i != me ? shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me) : NULL;
 }
 
-/* The slots at those members that only the NIC reaches. */
-SHMEMI_DEV_LARGE void shmemi_sync_far(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, uint32_t rank,
-                                      uint32_t size, uint32_t call)
+/*
+ * The NIC's part in a meeting of threads `rank` of `size`: what must be complete before it, and all of it where the team has
+ * members on other nodes (true).
+ */
+SHMEMI_DEV int shmemi_sync_by_nic(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, enum shmemi_sync_kind kind,
+                                  uint32_t rank, uint32_t size, uint32_t call)
 {
-    char *own = (char *)shmemi_sync_flag(shmemi_sync_own(t), (uint32_t)t->n_pes, chan, (uint32_t)t->my_pe);
+    struct shmemi_dev_team copy; /* which has an address; the team itself may live in registers */
 
-    SHMEMI_ROLLED
-    for (uint32_t i = rank; i < (uint32_t)t->n_pes; i += size) {
-        struct shmemi_far f;
-
-        if (i == (uint32_t)t->my_pe || !shmemi_sync_is_far(t, i))
-            continue;
-        f = shmemi_sync_far_of(t, own, i, call);
-        shmemi_far_value(&f, epoch, 8);
-    }
+    if (SHMEMI_LIKELY(!shmemi_dev_nic()) || (kind != SHMEMI_SYNC_FENCED && !t->far))
+        return 0;
+    copy = *t;
+    return SHMEMI_BEHIND(shmemi_sync_nodes)(&copy, chan, epoch, kind, rank, size, call);
 }
 
 /*
@@ -84,15 +80,6 @@ SHMEMI_DEV void shmemi_sync_meet(enum shmemi_scope scope, const struct shmemi_de
     int together = scope == SHMEMI_THREAD && kind == SHMEMI_SYNC_RELAXED && n > 2;
     uint64_t *ahead[SHMEMI_SYNC_AHEAD];
 
-    if (shmemi_dev_nic() && (kind == SHMEMI_SYNC_FENCED || (kind == SHMEMI_SYNC_POSTED && t->far > SHMEMI_FAR_FLAT))) {
-        shmemi_sync_quiet(rank, size, call);
-        if (size > 1)
-            shmemi_group_sync(SHMEMI_WARP); /* all of them, before the first slot says so */
-    }
-    if (shmemi_sync_shape(t) > SHMEMI_FAR_FLAT) {
-        shmemi_sync_steps(scope, t, chan, epoch, kind, rank, size, call);
-        return;
-    }
     SHMEMI_UNROLL
     for (uint32_t k = 0; k < SHMEMI_SYNC_AHEAD; k++)
         ahead[k] = k < found ? shmemi_sync_target(t, chan, rank + k * size, call) : NULL;
@@ -109,8 +96,6 @@ SHMEMI_DEV void shmemi_sync_meet(enum shmemi_scope scope, const struct shmemi_de
         if (slot)
             SHMEMI_ST_RLX(slot, epoch);
     }
-    if (shmemi_dev_nic())
-        shmemi_sync_far(t, chan, epoch, rank, size, call);
     SHMEMI_ROLLED
     for (uint32_t i = 0; together && i < n; i += 4)
         shmemi_sync_await_four(t, chan, i, epoch, call);
@@ -142,7 +127,8 @@ SHMEMI_DEV void shmemi_sync_chan(enum shmemi_scope scope, const struct shmemi_de
     shmemi_group_sync(scope);
     if (rank < servers) {
         epoch = c->epoch + 1;
-        shmemi_sync_meet(scope, t, chan, epoch, kind, rank, servers, call);
+        if (!shmemi_sync_by_nic(t, chan, epoch, kind, rank, servers, call))
+            shmemi_sync_meet(scope, t, chan, epoch, kind, rank, servers, call);
         if (scope != SHMEMI_THREAD)
             shmemi_group_sync(SHMEMI_WARP); /* all have read the old epoch */
         if (rank == 0) {

@@ -91,6 +91,18 @@ SHMEMI_DEV void shmemi_sync_await_acquire(uint64_t *slot, uint64_t epoch, int wo
     shmemi_spin_done(&s);
 }
 
+/* Any kind, where the way over the NIC takes longer than the choice. */
+SHMEMI_DEV_LARGE void shmemi_sync_await_far(uint64_t *slot, uint64_t epoch, enum shmemi_sync_kind kind, int world, uint32_t call)
+{
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    uint64_t seen;
+
+    /* Pairs with the fence before the store in shmemi_sync_steps. */
+    while ((seen = kind == SHMEMI_SYNC_RELAXED ? SHMEMI_LD_RLX(slot) : SHMEMI_LD_ACQ(slot)) < epoch)
+        shmemi_spin_step(&s, call, world, slot, seen, SHMEM_CMP_GE, epoch);
+    shmemi_spin_done(&s);
+}
+
 /* One poll at a time: with a warp's lanes two under way cost more than they save (H200, p50: 1260 ns, with two 1840). */
 SHMEMI_DEV void shmemi_sync_await_plain(uint64_t *slot, uint64_t epoch, int world, uint32_t call)
 {
@@ -122,13 +134,7 @@ SHMEMI_DEV uint32_t shmemi_sync_shape(const struct shmemi_dev_team *t)
 /* What was posted on the default context is complete, by `size` threads. */
 SHMEMI_DEV void shmemi_sync_quiet(uint32_t rank, uint32_t size, uint32_t call)
 {
-    shmemi_far_quiet_row(0, 0, rank, size, call);
-}
-
-/* A symmetric address at member `i`, which only the NIC reaches. */
-SHMEMI_DEV struct shmemi_far shmemi_sync_far_of(const struct shmemi_dev_team *t, const void *addr, uint32_t i, uint32_t call)
-{
-    return shmemi_far_of_row(SHMEMI_THREAD, 0, addr, shmemi_dev_team_world(t, (int)i), call);
+    SHMEMI_BEHIND(shmemi_far_quiet_row)(0, 0, rank, size, call);
 }
 
 /* Does only the NIC lead to member `i`? */

@@ -47,27 +47,25 @@ SHMEMI_DEV uint32_t shmemi_node_size(const struct shmemi_nodes *s, uint32_t node
 }
 
 /* The epoch into this PE's slot at member `i`. */
-SHMEMI_DEV void shmemi_sync_tell(const struct shmemi_dev_team *t, uint32_t chan, uint32_t i, uint64_t epoch, uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_sync_tell(const struct shmemi_dev_team *t, uint32_t chan, uint32_t i, uint64_t epoch,
+                                       uint32_t call)
 {
     uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
-    struct shmemi_far f;
 
-    if (!shmemi_sync_is_far(t, i)) {
+    if (shmemi_sync_is_far(t, i))
+        shmemi_far_word(0, shmemi_sync_flag(shmemi_sync_own(t), n, chan, me), epoch, 8, shmemi_dev_team_world(t, (int)i), call);
+    else
         SHMEMI_ST_RLX(shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me), epoch);
-        return;
-    }
-    f = shmemi_sync_far_of(t, shmemi_sync_flag(shmemi_sync_own(t), n, chan, me), i, call);
-    shmemi_far_value(&f, epoch, 8);
 }
 
 /* Until member `i` has told; `speaks`: for others too, so it may be one of them that has not come. */
-SHMEMI_DEV void shmemi_sync_hear(enum shmemi_scope scope, const struct shmemi_dev_team *t, uint32_t chan, uint32_t i,
-                                 uint64_t epoch, enum shmemi_sync_kind kind, int speaks, uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_sync_hear(const struct shmemi_dev_team *t, uint32_t chan, uint32_t i, uint64_t epoch,
+                                       enum shmemi_sync_kind kind, int speaks, uint32_t call)
 {
     int world = shmemi_dev_team_world(t, (int)i);
 
-    shmemi_sync_await(scope, shmemi_sync_flag(shmemi_sync_own(t), (uint32_t)t->n_pes, chan, i), epoch, kind,
-                      speaks ? SHMEMI_DEV_SPEAKER(world) : world, call);
+    shmemi_sync_await_far(shmemi_sync_flag(shmemi_sync_own(t), (uint32_t)t->n_pes, chan, i), epoch, kind,
+                          speaks ? SHMEMI_DEV_SPEAKER(world) : world, call);
 }
 
 /* A node's children in the tree: from *first_out on, as many as there are. */
@@ -83,9 +81,9 @@ SHMEMI_DEV uint32_t shmemi_node_children(const struct shmemi_sync_map *m, uint32
 }
 
 /* A first member, when its node and its children's have come: the others'. */
-SHMEMI_DEV_LARGE void shmemi_sync_cross(enum shmemi_scope scope, const struct shmemi_dev_team *t,
-                                        const struct shmemi_nodes *s, uint32_t chan, uint64_t epoch,
-                                        enum shmemi_sync_kind kind, uint32_t rank, uint32_t size, uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_sync_cross(const struct shmemi_dev_team *t, const struct shmemi_nodes *s, uint32_t chan,
+                                        uint64_t epoch, enum shmemi_sync_kind kind, uint32_t rank, uint32_t size,
+                                        uint32_t call)
 {
     uint32_t nodes = s->map->n_nodes, node = s->map->my_node;
 
@@ -94,7 +92,7 @@ SHMEMI_DEV_LARGE void shmemi_sync_cross(enum shmemi_scope scope, const struct sh
             uint32_t parent = shmemi_node_head(s, (node - 1) / s->map->radix);
 
             shmemi_sync_tell(t, chan, parent, epoch, call);
-            shmemi_sync_hear(scope, t, chan, parent, epoch, kind, 1, call);
+            shmemi_sync_hear(t, chan, parent, epoch, kind, 1, call);
         }
         return;
     }
@@ -105,14 +103,13 @@ SHMEMI_DEV_LARGE void shmemi_sync_cross(enum shmemi_scope scope, const struct sh
     for (uint32_t k = rank + 1; k < nodes; k += size) {
         uint32_t other = node + k < nodes ? node + k : node + k - nodes;
 
-        shmemi_sync_hear(scope, t, chan, shmemi_node_head(s, other), epoch, kind, shmemi_node_size(s, other) > 1, call);
+        shmemi_sync_hear(t, chan, shmemi_node_head(s, other), epoch, kind, shmemi_node_size(s, other) > 1, call);
     }
 }
 
 /* The part of thread `rank` of `size`, as in shmemi_sync_meet. */
-SHMEMI_DEV_LARGE void shmemi_sync_steps(enum shmemi_scope scope, const struct shmemi_dev_team *t, uint32_t chan,
-                                        uint64_t epoch, enum shmemi_sync_kind kind, uint32_t rank, uint32_t size,
-                                        uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_sync_steps(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch,
+                                        enum shmemi_sync_kind kind, uint32_t rank, uint32_t size, uint32_t call)
 {
     struct shmemi_nodes s = shmemi_nodes_of(t);
     uint32_t node = s.map->my_node, here = shmemi_node_size(&s, node), head = shmemi_node_head(&s, node), child = 0, unused;
@@ -124,24 +121,24 @@ SHMEMI_DEV_LARGE void shmemi_sync_steps(enum shmemi_scope scope, const struct sh
             if (kind != SHMEMI_SYNC_RELAXED)
                 SHMEMI_FENCE_ACQREL();
             shmemi_sync_tell(t, chan, head, epoch, call);
-            shmemi_sync_hear(scope, t, chan, head, epoch, kind, 1, call);
+            shmemi_sync_hear(t, chan, head, epoch, kind, 1, call);
         }
         return;
     }
     SHMEMI_ROLLED
     for (uint32_t i = rank + 1; i < here; i += size)
-        shmemi_sync_hear(scope, t, chan, mates[i], epoch, kind, 0, call);
+        shmemi_sync_hear(t, chan, mates[i], epoch, kind, 0, call);
     SHMEMI_ROLLED
     for (uint32_t i = rank; i < children; i += size) {
         int speaks = shmemi_node_size(&s, child + i) > 1 || shmemi_node_children(s.map, child + i, &unused) > 0;
 
-        shmemi_sync_hear(scope, t, chan, shmemi_node_head(&s, child + i), epoch, kind, speaks, call);
+        shmemi_sync_hear(t, chan, shmemi_node_head(&s, child + i), epoch, kind, speaks, call);
     }
     if (size > 1)
         shmemi_group_sync(SHMEMI_WARP); /* each has heard its part */
     if (kind != SHMEMI_SYNC_RELAXED)
         SHMEMI_FENCE_ACQREL(); /* cumulative: for the node's members, and what they wrote */
-    shmemi_sync_cross(scope, t, &s, chan, epoch, kind, rank, size, call);
+    shmemi_sync_cross(t, &s, chan, epoch, kind, rank, size, call);
     if (size > 1)
         shmemi_group_sync(SHMEMI_WARP);
     SHMEMI_ROLLED
@@ -150,6 +147,40 @@ SHMEMI_DEV_LARGE void shmemi_sync_steps(enum shmemi_scope scope, const struct sh
     SHMEMI_ROLLED
     for (uint32_t i = rank + 1; i < here; i += size)
         shmemi_sync_tell(t, chan, mates[i], epoch, call);
+}
+
+/* Each to each.  The group has synchronised before and does so after. */
+SHMEMI_DEV_LARGE void shmemi_sync_each(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch,
+                                       enum shmemi_sync_kind kind, uint32_t rank, uint32_t size, uint32_t call)
+{
+    uint32_t n = (uint32_t)t->n_pes, me = (uint32_t)t->my_pe;
+
+    if (kind != SHMEMI_SYNC_RELAXED)
+        SHMEMI_FENCE_ACQREL();
+    SHMEMI_ROLLED
+    for (uint32_t i = rank; i < n; i += size)
+        if (i != me)
+            shmemi_sync_tell(t, chan, i, epoch, call);
+    SHMEMI_ROLLED
+    for (uint32_t i = rank; i < n; i += size)
+        if (i != me)
+            shmemi_sync_hear(t, chan, i, epoch, kind, 0, call);
+}
+
+/* shmemi_sync_by_nic, where there is a NIC. */
+SHMEMI_DEV_LARGE int shmemi_sync_nodes(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch,
+                                       enum shmemi_sync_kind kind, uint32_t rank, uint32_t size, uint32_t call)
+{
+    if (kind == SHMEMI_SYNC_FENCED || (kind == SHMEMI_SYNC_POSTED && t->far > SHMEMI_FAR_FLAT)) {
+        shmemi_far_quiet_row(0, 0, rank, size, call);
+        if (size > 1)
+            shmemi_group_sync(SHMEMI_WARP); /* all of them, before the first slot says so */
+    }
+    if (t->far > SHMEMI_FAR_FLAT)
+        shmemi_sync_steps(t, chan, epoch, kind, rank, size, call);
+    else if (t->far)
+        shmemi_sync_each(t, chan, epoch, kind, rank, size, call);
+    return t->far != 0;
 }
 
 #endif
