@@ -76,7 +76,7 @@ has set 'st\.relaxed\.sys' 1 "a store"
 has fetch 'ld\.relaxed\.sys' 1 "a load"
 has wait 'ld\.acquire\.sys' 1 "polls with acquire"
 for f in p g put_thread put_block get_block put_signal signal_add signal_op add fetch_add swap cswap set fetch wait \
-    shmemi_copy_vectors shmemi_copy_by_one shmemi_copy_shifted shmemi_lines_send shmemi_dev_fcollect reduce_block; do
+    shmemi_copy_vectors shmemi_copy_by_one shmemi_copy_shifted shmemi_lines_send shmemi_near_fcollect reduce_block; do
     fences $f 0
 done
 fences fence 1
@@ -88,6 +88,6 @@ has reduce_block 'ld\.relaxed\.sys\.v2\.(b|u)64' 4 "four members' lines in fligh
 has reduce_block 'ld\.(global\.)?v2\.(b|u)64' 4 "four members' vectors in flight"
 fences shmemi_op_meet 1
 fences shmemi_exchange_meet 1
-fences shmemi_dev_broadcast 1
+fences shmemi_near_broadcast 1
 echo "1..$n"
 exit $bad
