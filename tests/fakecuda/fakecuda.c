@@ -10,7 +10,7 @@
  *     FAKECUDA_DEVICES=N      devices (1)          FAKECUDA_MEMORY=BYTES   of each process (1 GiB)
  *     FAKECUDA_NO_VMM=1       no descriptors       FAKECUDA_VERSION=N      of the driver (13000)
  *     FAKECUDA_NO_PEER=1      no access between devices
- *     FAKECUDA_GUARD=1        device memory is not to be touched at its own address, as on a GPU: not for kernels, nor for IPC
+ *     FAKECUDA_GUARD=1        device memory is not to be touched at its own address, as on a GPU, but by kernels; not for IPC
  *     FAKECUDA_NO_DMA_BUF=1   device memory is not exported as dma-bufs
  *     FAKECUDA_NO_PEERMEM=1   to a NIC it looks like managed memory, which none registers by its address (with FAKECUDA_GUARD)
  *     FAKECUDA_IO=N           registers of a NIC: 0 not mapped at all, 1 as plain memory only (default), 2 as I/O memory only
@@ -160,6 +160,19 @@ static void guard(struct range *r)
     r->alias = mmap(NULL, r->len, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
     if (r->alias == MAP_FAILED || mprotect((void *)(uintptr_t)r->at, r->len, PROT_NONE))
         abort();
+}
+
+/* But kernels may, so there is no guard while one runs, on whatever thread. */
+static void guards(int step)
+{
+    static int running;
+
+    pthread_mutex_lock(&ranges_lock);
+    running += step;
+    for (int i = 0; i < n_ranges && running == (step > 0); i++)
+        if (ranges[i].kind != NONE && ranges[i].alias)
+            mprotect((void *)(uintptr_t)ranges[i].at, ranges[i].len, running ? PROT_READ | PROT_WRITE : PROT_NONE);
+    pthread_mutex_unlock(&ranges_lock);
 }
 
 static void unguard(struct range *r)
@@ -678,7 +691,9 @@ PUBLIC int launch_(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (!function || extra || !gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024)
         return SHMEMI_CU_INVALID_VALUE;
     memcpy(&run, &function, sizeof run);
+    guards(1);
     run(grid, block, args);
+    guards(-1);
     return SHMEMI_CU_OK;
 }
 

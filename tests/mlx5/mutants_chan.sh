@@ -58,7 +58,7 @@ mutant "publish without release, private" "-n 300 -p" \
     "SHMEMI_ST_REL(&shmemi_chan_at(&c->ring, idx)->flag" "SHMEMI_ST_RLX(&shmemi_chan_at(&c->ring, idx)->flag"
 mutant "peek without acquire" "$some" \
     "SHMEMI_LD_ACQ(&shmemi_chan_at(ring, head)->flag)" "SHMEMI_LD_RLX(&shmemi_chan_at(ring, head)->flag)"
-mutant "peek past what is free" "$some" "if (head == freed + ring->depth)" "if (head > freed + ring->depth)"
+mutant "peek past what is free" "-n 1500 -t 8" "if (head == freed + ring->depth)" "if (head > freed + ring->depth)"
 mutant "room seen without acquire" "$some" "done = SHMEMI_LD_ACQ(c->ring.done)" "done = SHMEMI_LD_RLX(c->ring.done)"
 mutant "room passed on without release" "$some" "SHMEMI_ST_REL_GPU(&c->seen, done)" "SHMEMI_ST_RLX_GPU(&c->seen, done)"
 mutant "room taken over without acquire" "$some" "SHMEMI_LD_ACQ_GPU(&c->seen)" "SHMEMI_LD_RLX_GPU(&c->seen)"

@@ -4,7 +4,7 @@
  * one thread: data and arguments, not speed.
  *
  * run: n=1,2,3 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CUDA=1 launch=oshrun
- * nodes: some=no env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=MARROW_CUDA=1
+ * nodes: no calls on streams do not cross nodes
  */
 #include "config.h"
 #include "standin.h"

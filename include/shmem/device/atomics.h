@@ -52,7 +52,7 @@ extern struct shmemi_dev_state shmemi_dev_state;
  * kernel needs what the largest one needs, once, and the path of loads and stores keeps its registers to itself.
  */
 #if defined(__CUDACC__)
-#define SHMEMI_BEHIND(f) ((__typeof__(&f))((uintptr_t)&f + shmemi_dev_state.nic.zero))
+#define SHMEMI_BEHIND(f) ((decltype(&f))((uintptr_t)&f + shmemi_dev_state.nic.zero))
 #else
 #define SHMEMI_BEHIND(f) f
 #endif
