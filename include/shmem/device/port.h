@@ -248,7 +248,7 @@ SHMEMI_FN uint64_t shmemi_ld64u(const void *p)
 
 #if defined(__CUDA_ARCH__)
     if (((uintptr_t)p & 7) == 0) {
-        __asm__ volatile("ld.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+        asm volatile("ld.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
         return v;
     }
 #endif
@@ -262,7 +262,7 @@ SHMEMI_FN uint64_t shmemi_ld32u(const void *p)
 
 #if defined(__CUDA_ARCH__)
     if (((uintptr_t)p & 3) == 0) {
-        __asm__ volatile("ld.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+        asm volatile("ld.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
         return v;
     }
 #endif
