@@ -225,7 +225,9 @@ bool shmemi_devmem_amo(int op, void *dest, const void *operand, const void *cond
         copied(shmemi_gpu_copy(&old, word, size, true), dest, old_out, size, pe, call);
     else if (shmemi_kernel_amo(op, word, v, c, old_out ? &old : NULL, size))
         shmemi_fatal(call, "atomic operation on device memory at %p (PE %d): %s", dest, pe, shmemi_kernel_why());
-    if (old_out)
+    if (old_out && shmemi_devmem_holds(old_out)) /* which the CPU cannot store to */
+        copied(shmemi_gpu_copy_value(old_out, &old, size), dest, old_out, size, pe, call);
+    else if (old_out)
         memcpy(old_out, &old, size);
     return true;
 }

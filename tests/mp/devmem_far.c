@@ -4,7 +4,7 @@
  * driver and the virtual NIC: every kind of memory on either side, heaps that grow, and atomics of near and far PEs and the
  * owner on the same word.
  *
- * run: n=2 launch=oshrun timeout=100 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so
+ * run: n=2 launch=oshrun timeout=100 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=FAKECUDA_GUARD=1
  * nodes: some=one timeout=200 env=LD_LIBRARY_PATH=tests/fakecuda env=FAKECUDA_KERNELS=tests/fakecuda/kernels.so env=FAKECUDA_GUARD=1
  */
 #include "config.h"
