@@ -20,6 +20,7 @@
 struct bench {
     int pe, n_pes, peer; /* peer: 1 for PE 0, 0 for the others */
     int quick;           /* few iterations, for a memory checker */
+    int pin;             /* the main thread stays on one core */
     const char *only;    /* rows whose name starts with it, or NULL */
     char *src, *dst;     /* BENCH_DATA bytes each */
     uint64_t *words;     /* 64, for signals and atomics */

@@ -9,6 +9,7 @@
 #include "bench.h"
 
 #include <algorithm>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -215,6 +216,20 @@ static void all_rows(struct bench *b)
     rows_tail(b);
 }
 
+/* The calling thread stays on the pe-th core that this process may use, as under a launcher that binds PEs to cores. */
+static void pin_to_core(int pe)
+{
+    cpu_set_t may, core;
+
+    CPU_ZERO(&core);
+    if (sched_getaffinity(0, sizeof may, &may) == 0)
+        for (int c = 0, seen = 0; c < CPU_SETSIZE; c++)
+            if (CPU_ISSET(c, &may) && seen++ == pe)
+                CPU_SET(c, &core);
+    if (sched_setaffinity(0, sizeof core, &core) != 0)
+        fprintf(stderr, "bench: PE %d cannot be bound to a core\n", pe);
+}
+
 static int parse(int argc, char **argv, struct bench *b)
 {
     for (int i = 1; i < argc; i++) {
@@ -222,6 +237,8 @@ static int parse(int argc, char **argv, struct bench *b)
             b->quick = 1;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             b->only = argv[++i];
+        else if (strcmp(argv[i], "--pin") == 0)
+            b->pin = 1;
         else
             return -1;
     }
@@ -238,7 +255,7 @@ int main(int argc, char **argv)
     double t;
 
     if (parse(argc, argv, &b) || pe < 0 || n < 2) {
-        fprintf(stderr, "usage: oshrun -n N %s [--quick] [--only ROW], with N of 2 or more\n", argv[0]);
+        fprintf(stderr, "usage: oshrun -n N %s [--quick] [--pin] [--only ROW], with N of 2 or more\n", argv[0]);
         return 2;
     }
     CUDA(cudaGetDeviceCount(&devices));
@@ -249,6 +266,8 @@ int main(int argc, char **argv)
     t = bench_now_ns();
     bench_init();
     init.p50 = init.mean = init.p999 = init.max = (bench_now_ns() - t) * 1e-6;
+    if (b.pin)
+        pin_to_core(pe);
     set_up(&b);
     if (pe == 0)
         printf("# %s, %d PEs on %d GPUs, %s\nrow,unit,p50,mean,p999,max,wrong,p99\n", BENCH_LIBRARY, n, devices, prop.name);

@@ -54,11 +54,11 @@ trap 'busy_stop; mps_stop; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 export CUDA_MODULE_LOADING=EAGER NCCL_NVLS_ENABLE=0 NCCL_SOCKET_IFNAME=lo
 
-# A process on each CPU core that does nothing but compute, for a minute at most.
+# A process bound to each CPU core that does nothing but compute, for two minutes at most.
 busy_start() {
-
-    for _ in $(seq "$(nproc)"); do
-        timeout -k 1 60 bash -c 'while :; do :; done' >/dev/null 2>&1 </dev/null &
+    local core
+    for core in $(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))'); do
+        timeout -k 1 120 taskset -c "$core" bash -c 'while :; do :; done' >/dev/null 2>&1 </dev/null &
         busy+=($!)
     done
 }
@@ -196,25 +196,31 @@ side_by_side() {
         $(find "$out/$n" -name '*.[12]' | sort) || failed=1
 }
 
-# tails N: both libraries on an idle machine, then on a busy one.
+# tails N: both libraries on an idle machine, then on a busy one; by turns, and each PE's thread bound to a core, which it
+# shares with one busy process: who gets a core of its own must not depend on luck.
 tails() {
-    local n=$1 load library
+    local n=$1 load library turn
     for load in idle busy; do
         folder=tail-$n-$load
         [ $load = idle ] || busy_start
-        for library in marrow nvshmem; do one "$library" "$n" 1 --only tail; done
+        for turn in 1 2; do
+            for library in marrow nvshmem; do one "$library" "$n" "$turn" --pin --only tail; done
+        done
         [ $load = idle ] || busy_stop
     done
     folder=''
-    echo "== barriers, ns, $n PEs; busy: $(nproc) busy processes on $(nproc) CPU cores"
-    printf '%-12s %-8s %-5s %10s %10s %10s %10s\n' row library load p50 p99 p99.9 max
+    echo "== barriers, ns, $n PEs, each bound to a core; busy: a busy process bound to each of $(nproc) CPU cores"
+    printf '%-12s %-8s %-5s %-4s %10s %10s %10s %10s\n' row library load turn p50 p99 p99.9 max
     for load in idle busy; do
         for library in marrow nvshmem; do
-            [ -f "$out/tail-$n-$load/$library.1" ] || continue
-            awk -F, -v lib="$library" -v load="$load" '/^tail_/ {
-                printf "%-12s %-8s %-5s %10s %10s %10s %10s\n", $1, lib, load, $3, $8, $5, $6 }' "$out/tail-$n-$load/$library.1"
+            for turn in 1 2; do
+                [ -f "$out/tail-$n-$load/$library.$turn" ] || continue
+                awk -F, -v lib="$library" -v load="$load" -v turn=$turn '/^tail_/ {
+                    printf "%-12s %-8s %-5s %-4s %10s %10s %10s %10s\n", $1, lib, load, turn, $3, $8, $5, $6
+                }' "$out/tail-$n-$load/$library.$turn"
+            done
         done
-    done | sort -k1,1 -k3,3r -k2,2
+    done | sort -k1,1 -k3,3r -k2,2 -k4,4
 }
 
 # copies N: the same rows with either loop.

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define TAIL_DEVICE 100000
-#define TAIL_HOST 5000
+#define TAIL_HOST 20000
 #define TAIL_CHUNK 250 /* barriers between two looks at the time */
-#define TAIL_SECONDS 2
+#define TAIL_SECONDS 4
 
 struct tail_barrier {
     __device__ void operator()(int) const { shmemx_barrier_all_block(); }
