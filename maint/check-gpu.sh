@@ -113,12 +113,9 @@ done
 [ -z "$nccl" ] || compile nccl "$source/tests/gpu/nccl.cu" -I"$nccl/include" -L"$nccl/lib" -l:libnccl.so.2 -Xlinker "-rpath=$nccl/lib" &
 compile graph "$source/tests/gpu/graph.cu" &
 compile module "$source/tests/gpu/module.cu" -lnvrtc -lcuda &
-# As two nodes: over the virtual NIC, kernels with the NIC's path compiled in.
+# As two nodes, over the virtual NIC.
 nic=$build/tests/softhca/softhca-run
-far=(rma sync words far coll soak soak_coll far_bad)
-for name in "${far[@]}"; do
-    case "far" in *"$only"*) compile "far-$name" "$source/tests/device/$name.c" -DSHMEMX_DEVICE_NIC & ;; esac
-done
+for name in far far_bad; do compile $name "$source/tests/device/$name.c" & done
 make -C "$build" -j4 tests/softhca/softhca-run tests/softhca/libsofthca.la >"$out/compile-softhca.log" 2>&1 &
 make -C "$build" -k -j"$(getconf _NPROCESSORS_ONLN)" cuda-examples >"$out/compile-examples.log" 2>&1
 result $? "compile the examples" "$out/compile-examples.log" $SECONDS
@@ -156,16 +153,16 @@ far_with() {
     for name in $names; do
         args=()
         case $name in soak*) args=(1 10) ;; esac
-        [ ! -x "$bin/far-$name" ] || step 60 "far $name, $where" env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=16 MARROW_LOG=debug \
+        [ ! -x "$bin/$name" ] || step 60 "far $name, $where" env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=16 MARROW_LOG=debug \
             SHMEM_SYMMETRIC_SIZE=64M "$@" "$nic" ${faults:+--faults "$faults"} "$oshrun" --nodes "$nodes" -n "$n" \
-            "$bin/far-$name" ${args[@]+"${args[@]}"}
+            "$bin/$name" ${args[@]+"${args[@]}"}
     done
 }
 
 # far_fails KIND: the job ends by itself and says which work request has failed.
 far_fails() {
     timeout -k 5 20 env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=13 MARROW_IB_RETRY=3 SHMEM_SYMMETRIC_SIZE=64M "$nic" "$oshrun" \
-        --nodes 2 -n 2 "$bin/far-far_bad" "$1" >"$out/far_bad-$1.out" 2>&1
+        --nodes 2 -n 2 "$bin/far_bad" "$1" >"$out/far_bad-$1.out" 2>&1
     local status=$?
     cat "$out/far_bad-$1.out"
     [ $status != 0 ] && [ $status != 124 ] && grep -Eq "in a kernel: .* to PE 1 failed on .*syndrome 0x" "$out/far_bad-$1.out"
@@ -186,8 +183,8 @@ if mps_start "$out/mps"; then
     far_with "one packet of a hundred lost" 2 2 "words rma sync"
     faults=
     far_with "near and far peers" 2 4 "words rma sync far coll soak soak_coll"
-    [ ! -x "$bin/far-far_bad" ] || step 30 "far wrong key" far_fails key
-    [ ! -x "$bin/far-far_bad" ] || step 30 "far wrong key, a wait" far_fails wait
+    [ ! -x "$bin/far_bad" ] || step 30 "far wrong key" far_fails key
+    [ ! -x "$bin/far_bad" ] || step 30 "far wrong key, a wait" far_fails wait
     all_with 2 "on one GPU under MPS"
     [ $quick = yes ] || all_with 4 "on one GPU under MPS"
     mps_stop

@@ -449,6 +449,11 @@ static bool step(bool good, const char *call)
     return false;
 }
 
+bool shmemi_devmem_has_nic(void)
+{
+    return it.state.nic.queues != 0;
+}
+
 /* Kernels' way to PEs of other nodes. */
 static int nic_up(void)
 {

@@ -53,6 +53,7 @@ void shmemi_devmem_look(void);
 uint64_t shmemi_devmem_watch_after(void);
 /* A call of device code (enum shmemi_dev_call), as a message names it. */
 const char *shmemi_devmem_call_name(uint64_t call);
+bool shmemi_devmem_has_nic(void); /* kernels have a way to PEs of other nodes */
 
 /* The allocator of the program's part (devmem_alloc.c). */
 int shmemi_devmem_alloc_init(size_t from, size_t max);

@@ -122,8 +122,10 @@ SHMEMI_NORETURN static void tell_error(uint32_t error)
         shmemi_fatal(call, "in a kernel: address %#llx is not aligned to %llu bytes, as an atomic access must be", addr, len);
     case SHMEMI_DEV_UNREACHABLE:
         if (pe >= 0 && pe < shmemi.n_pes && shmemi.node_of[pe] != shmemi.node_of[shmemi.my_pe])
-            shmemi_fatal(call, "in a kernel: PE %d is on another node, which kernels reach only when they are compiled with "
-                         "-DSHMEMX_DEVICE_NIC and a NIC is there (shmem_device(7))", pe);
+            shmemi_fatal(call, "in a kernel: PE %d is on another node, and %s (shmem_device(7))", pe,
+                         shmemi_devmem_has_nic() ? "this kernel was compiled with -DSHMEMX_NO_DEVICE_NIC, or that PE's NIC has not "
+                                                   "registered the memory (that PE has said so)"
+                                                 : "there is no NIC for kernels (MARROW_LOG=info says why)");
         shmemi_fatal(call, "in a kernel: memory of PE %d at %#llx cannot be reached from this GPU", pe, addr);
     case SHMEMI_DEV_BAD_TEAM: shmemi_fatal(call, "in a kernel: team handle %#llx is not valid", addr);
     case SHMEMI_DEV_BAD_CTX: shmemi_fatal(call, "in a kernel: context %#llx does not exist", addr);

@@ -5,7 +5,7 @@
  *
  * run: n=1,2 launch=oshrun timeout=120
  * nodes: no far_nodes.sh runs it
- * gpu: no: queues in GPU memory are to come
+ * gpu: no: as several nodes only (maint/check-gpu.sh)
  */
 #include "launch.h"
 

@@ -14,7 +14,7 @@ __global__ void word(uint64_t *out, const char *data, uint32_t at, uint32_t len)
     *out = shmemi_sq_odd_word(data, at, len);
 }
 END
-"$NVCC" -arch=sm_90 -DSHMEMX_DEVICE_NIC -I"${top_srcdir:?}/include" -I"${top_builddir:?}/include" -ptx "$tmp/word.cu" \
+"$NVCC" -arch=sm_90 -I"${top_srcdir:?}/include" -I"${top_builddir:?}/include" -ptx "$tmp/word.cu" \
     -o "$tmp/word.ptx" >"$tmp/log" 2>&1 || { head -n 20 "$tmp/log"; exit 1; }
 awk '/^\.func.*shmemi_sq_odd_word/ { inside = 1 } inside { print } /^}/ { inside = 0 }' "$tmp/word.ptx" >"$tmp/body"
 loads=$(grep -cE 'ld(\.global)?\.(u|b)64[[:space:]]' "$tmp/body")
