@@ -29,7 +29,7 @@ $(O)/plain/ctl_client.o: $(T)/wire/ctl_client.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-CLIENTS := $(patsubst %,$(O)/tests/%,devx_client check_errno check_events check_mr check_threads fuzz_cmd)
+CLIENTS := $(patsubst %,$(O)/tests/%,devx_client check_errno check_events check_mr check_rails check_threads fuzz_cmd)
 UNITS := $(patsubst %,$(O)/tests/%,check_wqe check_wire check_hostile)
 NIC_OBJ := $(filter $(foreach d,hca engine wire mem,$(O)/$(T)/$(d)/%),$(LIB_OBJ))
 

@@ -56,7 +56,7 @@ static uint32_t slot_of_peer(struct eng_qp *q)
     uint32_t by_qpn = HCA_QPN_SLOT(qp->dest_qpn), by_av = by_qpn;
 
     if (hca_config.eth && qp->av.global && qp->av.dgid[10] == 0xff && qp->av.dgid[11] == 0xff)
-        by_av = pkt_get32(qp->av.dgid + 12) - wire_ipv4(0);
+        by_av = pkt_get32(qp->av.dgid + 12) - wire_ipv4(q->eng->wire, 0);
     else if (!hca_config.eth && qp->av.dlid)
         by_av = qp->av.dlid;
     if (by_av != by_qpn)

@@ -111,7 +111,7 @@ static void fill_grh(struct eng_qp *q, uint8_t *grh, uint32_t src_slot, size_t l
     if (hca_config.eth) {
         uint8_t headers[PKT_IP_UDP_LEN];
 
-        pkt_ip_udp(headers, wire_ipv4(src_slot), wire_ipv4(q->qp->hca->id.slot), PKT_ROCE_PORT, len);
+        pkt_ip_udp(headers, wire_ipv4(q->eng->wire, src_slot), wire_ipv4(q->eng->wire, q->qp->hca->id.slot), PKT_ROCE_PORT, len);
         memcpy(grh + IPV4_IN_GRH, headers, IPV4_IN_GRH);
     }
 }

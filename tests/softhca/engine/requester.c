@@ -245,7 +245,7 @@ static uint32_t datagram_slot(const struct eng_qp *q, const uint8_t *av, uint32_
     bool full = av[8] >> 7;
 
     if (hca_config.eth && full && av[32 + 10] == 0xff && av[32 + 11] == 0xff)
-        return pkt_get32(av + 32 + 12) - wire_ipv4(0);
+        return pkt_get32(av + 32 + 12) - wire_ipv4(q->eng->wire, 0);
     if (!hca_config.eth && lid >= 1 && lid <= HCA_MAX_SLOT && lid != HCA_QPN_SLOT(dqpn) && q->complaints == 0)
         hca_log(HCA_INFO, "qp 0x%06x: datagram to lid %u, but qp 0x%06x lives at lid %u", q->qp->qpn, lid, dqpn,
                 HCA_QPN_SLOT(dqpn));

@@ -342,7 +342,7 @@ static void identify(struct hca *hca, uint32_t slot)
 
     id->slot = slot;
     id->lid = (uint16_t)slot;
-    id->ipv4_be = htobe32(wire_ipv4(slot));
+    id->ipv4_be = htobe32(wire_ipv4(((struct eng *)hca->eng)->wire, slot));
     id->guid = 0x0002c90300000000ull | slot;
     memset(id->gid, 0, sizeof(id->gid));
     if (hca_config.eth) {
@@ -357,7 +357,7 @@ static void identify(struct hca *hca, uint32_t slot)
 
 static int open_wire(struct eng *e)
 {
-    const struct wire_config config = { hca_config.wire, hca_config.pcap, hca_config.net, &e->faults };
+    const struct wire_config config = { hca_config.wire, hca_config.pcap, hca_config.net[hca_index(e->hca)], &e->faults };
     const struct wire_handlers handlers = { packet, eng_report, e };
     int err = wire_open(&e->wire, &config, &handlers);
 
@@ -376,7 +376,7 @@ int eng_open(struct hca *hca)
         return -ENOMEM;
     e->hca = hca;
     hca_list_init(&e->active);
-    err = fault_parse(&e->faults, hca_config.faults, hca_config.seed, &bad);
+    err = fault_parse(&e->faults, hca_config.faults[hca_index(hca)], hca_config.seed, &bad);
     if (err)
         hca_log(HCA_LINT, "SOFTHCA_FAULTS: cannot read '%s'", bad);
     else
@@ -391,12 +391,12 @@ int eng_open(struct hca *hca)
     if (e->faults.any_packet || e->faults.link_down.ns || e->faults.link_down.packets)
         e->rto_ns = RTO_FAULTS_NS;
     eng_trace_open(hca_config.trace);
+    hca->eng = e;
     identify(hca, wire_slot(e->wire));
     hca->link_up = !e->faults.port_down;
     wire_set_link(e->wire, hca->link_up);
     hca->no_gids = e->faults.no_gids;
     hca->memlock = e->faults.memlock;
-    hca->eng = e;
     return 0;
 }
 
@@ -446,7 +446,9 @@ void eng_stop(struct hca *hca)
     }
     if (hca_config.stats && eng_report(e, text, sizeof(text)))
         fputs(text, stderr);
+    hca_lock(hca);
     eng_trace_close();
+    hca_unlock(hca);
     wire_close(e->wire);
     hca->eng = NULL;
     free(e);

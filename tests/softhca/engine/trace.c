@@ -14,13 +14,17 @@
 #define RAW_BYTES 128
 
 static int trace_fd = -1;
+static unsigned trace_users; /* engines of this process, guarded by the device lock as the rest */
 static bool trace_raw; /* SOFTHCA_TRACE_RAW: entries byte by byte as well */
 static char trace_buf[TRACE_BYTES];
 static size_t trace_used;
 
 void eng_trace_open(const char *path)
 {
-    if (!path || trace_fd >= 0)
+    if (!path)
+        return;
+    trace_users++;
+    if (trace_fd >= 0)
         return;
     trace_raw = getenv("SOFTHCA_TRACE_RAW") != NULL;
     trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -46,6 +50,8 @@ void eng_trace_flush(void)
 void eng_trace_close(void)
 {
     eng_trace_flush();
+    if (!trace_users || --trace_users)
+        return;
     if (trace_fd >= 0)
         close(trace_fd);
     trace_fd = -1;
@@ -63,7 +69,7 @@ void eng_trace(const char *fmt, ...)
         eng_trace_flush();
     now = hca_now_ns();
     n = snprintf(trace_buf + trace_used, LINE_BYTES, "%llu.%09llu %u ", (unsigned long long)(now / 1000000000),
-                 (unsigned long long)(now % 1000000000), hca_device.id.slot);
+                 (unsigned long long)(now % 1000000000), hca_current->id.slot);
     va_start(ap, fmt);
     m = vsnprintf(trace_buf + trace_used + n, (size_t)(LINE_BYTES - n - 1), fmt, ap);
     va_end(ap);
@@ -153,8 +159,8 @@ size_t eng_report(void *ctx, char *out, size_t len)
     size_t at;
 
     fault_print(&e->faults, faults, sizeof(faults));
-    at = (size_t)snprintf(out, len, "softhca slot %u pid %d wire %s faults %s seed %llu\n", e->hca->id.slot, getpid(),
-                          wire_kind(e->wire), faults[0] ? faults : "none", (unsigned long long)e->faults.seed);
+    at = (size_t)snprintf(out, len, "softhca slot %u pid %d wire %s faults %s seed %llu device mlx5_%u\n", e->hca->id.slot, getpid(),
+                          wire_kind(e->wire), faults[0] ? faults : "none", (unsigned long long)e->faults.seed, hca_index(e->hca));
     at = add_rows(out, len, at, mine, sizeof(mine) / sizeof(mine[0]));
     at = add_rows(out, len, at, wire, sizeof(wire) / sizeof(wire[0]));
     return at < len ? at : len - 1;

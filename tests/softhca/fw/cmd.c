@@ -20,7 +20,7 @@ int fw_fail(const struct fw_cmd *cmd, enum prm_status status, uint32_t syndrome,
 
 int fw_umem_buf(uint32_t umem_id, uint64_t off, uint64_t len, uint64_t align, struct hca_buf *out)
 {
-    const struct hca_umem *umem = hca_umem_find(&hca_device, umem_id);
+    const struct hca_umem *umem = hca_umem_find(hca_current, umem_id);
 
     return umem ? hca_buf_init(out, umem->mem, off, len, align) : -EINVAL;
 }
@@ -43,11 +43,11 @@ static int query_vport(const struct fw_cmd *cmd)
 {
     if (cmd->out_len < PRM_OFFSET(VPORT_SM_LID) / 8 + 2)
         return fw_fail(cmd, STATUS_BAD_OUTPUT_LEN, 0x10002, "output too short");
-    prm_set(cmd->out, VPORT_PORT_STATE, hca_device.link_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
-    prm_set(cmd->out, VPORT_VPORT_STATE, hca_device.link_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
-    prm_set(cmd->out, VPORT_PORT_GUID, hca_device.id.guid);
-    prm_set(cmd->out, VPORT_NODE_GUID, hca_device.id.guid);
-    prm_set(cmd->out, VPORT_LID, hca_device.id.lid);
+    prm_set(cmd->out, VPORT_PORT_STATE, hca_current->link_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
+    prm_set(cmd->out, VPORT_VPORT_STATE, hca_current->link_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
+    prm_set(cmd->out, VPORT_PORT_GUID, hca_current->id.guid);
+    prm_set(cmd->out, VPORT_NODE_GUID, hca_current->id.guid);
+    prm_set(cmd->out, VPORT_LID, hca_current->id.lid);
     prm_set(cmd->out, VPORT_SM_LID, 1);
     return 0;
 }
@@ -128,7 +128,7 @@ static int alloc_pd(const struct fw_cmd *cmd, struct fw_object *obj)
 {
     struct hca_pd *pd;
 
-    if (hca_pd_new(&hca_device, &pd))
+    if (hca_pd_new(hca_current, &pd))
         return fw_fail(cmd, STATUS_NO_RES, 0x20001, "no protection domain left");
     obj->kind = FW_PD;
     obj->number = pd->pdn;
@@ -225,16 +225,16 @@ int fw_object_destroy(struct fw_object *obj)
 
     switch (obj->kind) {
     case FW_CQ:
-        err = hca_cq_free(&hca_device, obj->ptr);
+        err = hca_cq_free(hca_current, obj->ptr);
         break;
     case FW_QP:
-        err = hca_qp_free(&hca_device, obj->ptr);
+        err = hca_qp_free(hca_current, obj->ptr);
         break;
     case FW_MKEY:
-        err = hca_key_free(&hca_device, obj->ptr);
+        err = hca_key_free(hca_current, obj->ptr);
         break;
     case FW_PD:
-        err = hca_pd_free(&hca_device, obj->ptr);
+        err = hca_pd_free(hca_current, obj->ptr);
         break;
     }
     if (err)

@@ -30,7 +30,7 @@ int fw_create_cq(const struct fw_cmd *cmd, struct fw_object *obj)
         hca_buf_fini(&attr.ring);
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x30005, "doorbell record is not inside its umem");
     }
-    if (hca_cq_new(&hca_device, &attr, &cq)) {
+    if (hca_cq_new(hca_current, &attr, &cq)) {
         hca_buf_fini(&attr.ring);
         hca_buf_fini(&attr.dbrec);
         return fw_fail(cmd, STATUS_NO_RES, 0x30006, "no completion queue left");

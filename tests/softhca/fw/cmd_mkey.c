@@ -29,7 +29,7 @@ static int read_list(const struct fw_cmd *cmd, struct hca_key *key, uint32_t n)
         klm[i].key = (uint32_t)prm_get(entry, PRM(32, 32));
         klm[i].va = prm_get(entry, PRM(64, 64));
     }
-    err = hca_key_set_list(&hca_device, key, klm, n, NULL, 1);
+    err = hca_key_set_list(hca_current, key, klm, n, NULL, 1);
     free(klm);
     return err;
 }
@@ -45,14 +45,14 @@ int fw_create_mkey(const struct fw_cmd *cmd, struct fw_object *obj)
         return fw_fail(cmd, STATUS_BAD_INPUT_LEN, 0x40001, "input too short");
     mode = (uint32_t)(prm_get(mkc, MKC_ACCESS_MODE_HIGH) << 2 | prm_get(mkc, MKC_ACCESS_MODE_LOW));
     room = (uint32_t)prm_get(mkc, MKC_OCTWORDS);
-    pd = hca_pd_find(&hca_device, (uint32_t)prm_get(mkc, MKC_PD));
+    pd = hca_pd_find(hca_current, (uint32_t)prm_get(mkc, MKC_PD));
     if (!pd)
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x40002, "no such protection domain");
     if (mode != ACCESS_MODE_KLMS || prm_get(mkc, MKC_BSF_EN))
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x40003, "only indirect keys over a list, without signatures");
     if (!room || room > FW_MAX_KLM)
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x40004, "length of the list");
-    if (hca_mkey_new(&hca_device, pd, room, (uint8_t)prm_get(mkc, MKC_KEY_LOW), &key))
+    if (hca_mkey_new(hca_current, pd, room, (uint8_t)prm_get(mkc, MKC_KEY_LOW), &key))
         return fw_fail(cmd, STATUS_NO_RES, 0x40005, "no memory key left");
     key->access = access_of(mkc);
     key->iova = prm_get(mkc, MKC_START_ADDR);
@@ -60,7 +60,7 @@ int fw_create_mkey(const struct fw_cmd *cmd, struct fw_object *obj)
     key->free = prm_get(mkc, MKC_FREE);
     n = cmd->in_len >= CREATE_MKEY_LIST ? (uint32_t)prm_get(cmd->in, CREATE_MKEY_ACTUAL_OCTWORDS) : 0;
     if (n && (n > room || read_list(cmd, key, n))) {
-        hca_key_free(&hca_device, key);
+        hca_key_free(hca_current, key);
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x40006, "list is longer than the command or the key");
     }
     obj->kind = FW_MKEY;

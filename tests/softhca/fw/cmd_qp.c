@@ -27,10 +27,10 @@ static int qp_numbers(const struct fw_cmd *cmd, const uint8_t *qpc, struct hca_q
 
     if (!service_type((uint32_t)prm_get(qpc, QPC_ST), &attr->type))
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x50002, "service type");
-    attr->pd = hca_pd_find(&hca_device, (uint32_t)prm_get(qpc, QPC_PD));
+    attr->pd = hca_pd_find(hca_current, (uint32_t)prm_get(qpc, QPC_PD));
     if (!attr->pd)
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x50003, "no such protection domain");
-    attr->uar = hca_uar_find(&hca_device, (uint32_t)prm_get(qpc, QPC_UAR_PAGE));
+    attr->uar = hca_uar_find(hca_current, (uint32_t)prm_get(qpc, QPC_UAR_PAGE));
     if (!attr->uar)
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x50004, "no such doorbell page");
     attr->uidx = (uint32_t)prm_get(qpc, QPC_USER_INDEX);
@@ -40,14 +40,14 @@ static int qp_numbers(const struct fw_cmd *cmd, const uint8_t *qpc, struct hca_q
         attr->rq_entries = 1u << prm_get(qpc, QPC_LOG_RQ_SIZE);
         attr->rq_log_stride = (uint8_t)(prm_get(qpc, QPC_LOG_RQ_STRIDE) + 4);
     } else if (rq_type == RQ_TYPE_SRQ) {
-        attr->srq = hca_srq_find(&hca_device, (uint32_t)prm_get(qpc, QPC_SRQN));
+        attr->srq = hca_srq_find(hca_current, (uint32_t)prm_get(qpc, QPC_SRQN));
         if (!attr->srq)
             return fw_fail(cmd, STATUS_BAD_PARAM, 0x50005, "no such shared receive queue");
     } else if (rq_type != RQ_TYPE_NONE) {
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x50006, "receive queue type");
     }
-    attr->scq = hca_cq_find(&hca_device, (uint32_t)prm_get(qpc, QPC_CQN_SND));
-    attr->rcq = hca_cq_find(&hca_device, (uint32_t)prm_get(qpc, QPC_CQN_RCV));
+    attr->scq = hca_cq_find(hca_current, (uint32_t)prm_get(qpc, QPC_CQN_SND));
+    attr->rcq = hca_cq_find(hca_current, (uint32_t)prm_get(qpc, QPC_CQN_RCV));
     if (attr->sq_entries && !attr->scq)
         return fw_fail(cmd, STATUS_BAD_PARAM, 0x50007, "no such send completion queue");
     if ((attr->rq_entries || attr->srq) && !attr->rcq)
@@ -89,7 +89,7 @@ int fw_create_qp(const struct fw_cmd *cmd, struct fw_object *obj)
     err = qp_numbers(cmd, qpc, &attr);
     if (!err)
         err = qp_rings(cmd, qpc, &attr);
-    if (!err && hca_qp_new(&hca_device, &attr, &qp))
+    if (!err && hca_qp_new(hca_current, &attr, &qp))
         err = fw_fail(cmd, STATUS_NO_RES, 0x5000b, "no queue pair left");
     if (err) {
         hca_buf_fini(&attr.sq);

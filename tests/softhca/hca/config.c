@@ -36,17 +36,41 @@ static const char *env_text(const char *name)
     return text && *text ? text : NULL;
 }
 
-static uint32_t env_address(const char *name)
+/* One address a device, with commas between; the last one goes for all devices behind it too. */
+static void read_nets(const char *name)
 {
     const char *text = env_text(name);
-    struct in_addr a;
+    struct in_addr a = { 0 };
 
-    if (!text)
-        return 0;
-    if (inet_pton(AF_INET, text, &a) == 1)
-        return ntohl(a.s_addr);
-    hca_log_line(HCA_LINT, "%s: '%s' is no IPv4 address", name, text);
-    return 0;
+    for (unsigned i = 0; i < HCA_MAX_DEVICES; i++) {
+        char one[INET_ADDRSTRLEN] = "";
+        size_t n = text ? strcspn(text, ",") : 0;
+
+        if (n && n < sizeof one)
+            memcpy(one, text, n);
+        if (n && inet_pton(AF_INET, one, &a) != 1)
+            hca_log_line(HCA_LINT, "%s: '%.*s' is no IPv4 address", name, (int)n, text);
+        hca_config.net[i] = ntohl(a.s_addr);
+        text = n && text[n] ? text + n + 1 : NULL;
+    }
+}
+
+static void read_devices(void)
+{
+    long n = env_number("SOFTHCA_DEVICES", 1);
+    char name[32];
+
+    if (n < 1 || n > HCA_MAX_DEVICES) {
+        hca_log_line(HCA_LINT, "SOFTHCA_DEVICES: %ld is not between 1 and %d, using 1", n, HCA_MAX_DEVICES);
+        n = 1;
+    }
+    hca_config.devices = (unsigned)n;
+    for (unsigned i = 0; i < HCA_MAX_DEVICES; i++) {
+        snprintf(name, sizeof name, "SOFTHCA_FAULTS_%u", i);
+        hca_config.faults[i] = env_text(name);
+        if (!hca_config.faults[i])
+            hca_config.faults[i] = env_text("SOFTHCA_FAULTS");
+    }
 }
 
 void hca_config_read(void)
@@ -62,10 +86,10 @@ void hca_config_read(void)
     hca_config.seed = (uint64_t)env_number("SOFTHCA_SEED", 1);
     hca_config.nodes = (unsigned)env_number("SOFTHCA_NODES", 0);
     hca_config.wire = env_text("SOFTHCA_WIRE");
-    hca_config.faults = env_text("SOFTHCA_FAULTS");
+    read_devices();
     hca_config.trace = env_text("SOFTHCA_TRACE");
     hca_config.pcap = env_text("SOFTHCA_PCAP");
-    hca_config.net = env_address("SOFTHCA_NET");
+    read_nets("SOFTHCA_NET");
     hca_config.dir = env_text("SOFTHCA_DIR");
 }
 
@@ -77,7 +101,7 @@ void hca_log_line(int level, const char *fmt, ...)
     va_list args;
     int n, m;
 
-    n = snprintf(line, sizeof line, "[softhca %u:%d] %s", hca_device.id.slot, (int)getpid(), level == HCA_LINT ? "! " : "");
+    n = snprintf(line, sizeof line, "[softhca %u:%d] %s", hca_current->id.slot, (int)getpid(), level == HCA_LINT ? "! " : "");
     va_start(args, fmt);
     m = vsnprintf(line + n, sizeof line - (size_t)n - 1, fmt, args);
     va_end(args);

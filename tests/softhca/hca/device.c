@@ -10,9 +10,15 @@
 #include "hca/objects.h"
 #include "uverbs/uverbs.h"
 
-struct hca hca_device = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct hca hca_devices[HCA_MAX_DEVICES];
+_Thread_local struct hca *hca_current = &hca_devices[0];
 
-static bool identified;          /* guarded by the device lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int waiters;              /* commands that want the lock; engines step back (atomic) */
+static int engines_waiting;      /* atomic */
+static const struct hca *last_engine; /* atomic: whose round was the last one */
+
+enum { STEP_BACK = 200 };
 
 uint64_t hca_now_ns(void)
 {
@@ -24,56 +30,71 @@ uint64_t hca_now_ns(void)
 
 void hca_lock(struct hca *hca)
 {
-    __atomic_add_fetch(&hca->waiters, 1, __ATOMIC_RELAXED);
-    pthread_mutex_lock(&hca->lock);
-    __atomic_sub_fetch(&hca->waiters, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&waiters, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&lock);
+    __atomic_sub_fetch(&waiters, 1, __ATOMIC_RELAXED);
+    hca_current = hca;
 }
 
 void hca_unlock(struct hca *hca)
 {
-    pthread_mutex_unlock(&hca->lock);
+    (void)hca;
+    pthread_mutex_unlock(&lock);
 }
 
-/* The engine takes the lock all the time, and mutexes are not fair: without the step back commands would starve. */
+/*
+ * Engines take the lock all the time, and mutexes are not fair: without the step back commands would starve, and so would
+ * the device whose engine sleeps while another one goes round and round.
+ */
 void hca_lock_engine(struct hca *hca)
 {
-    while (__atomic_load_n(&hca->waiters, __ATOMIC_RELAXED) > 0)
+    while (__atomic_load_n(&waiters, __ATOMIC_RELAXED) > 0)
         sched_yield();
-    pthread_mutex_lock(&hca->lock);
+    __atomic_add_fetch(&engines_waiting, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < STEP_BACK && __atomic_load_n(&engines_waiting, __ATOMIC_RELAXED) > 1
+                    && __atomic_load_n(&last_engine, __ATOMIC_RELAXED) == hca; i++)
+        sched_yield();
+    pthread_mutex_lock(&lock);
+    __atomic_sub_fetch(&engines_waiting, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&last_engine, hca, __ATOMIC_RELAXED);
+    hca_current = hca;
 }
 
 void hca_unlock_engine(struct hca *hca)
 {
-    pthread_mutex_unlock(&hca->lock);
+    (void)hca;
+    pthread_mutex_unlock(&lock);
 }
 
 static int identify(struct hca *hca)
 {
     int err;
 
-    if (identified)
+    if (hca->identified)
         return 0;
     hca->link_up = true;
     err = eng_open(hca);
     if (err)
         return err;
-    identified = true;
+    hca->identified = true;
     return 0;
 }
 
-int hca_device_identify(void)
+int hca_device_identify(unsigned index)
 {
+    struct hca *hca = &hca_devices[index], *before = hca_current;
     int err;
 
-    hca_lock(&hca_device);
-    err = identify(&hca_device);
-    hca_unlock(&hca_device);
+    hca_lock(hca);
+    err = identify(hca);
+    hca_unlock(hca);
+    hca_current = before;
     return err;
 }
 
-int hca_device_start(void)
+int hca_device_start(unsigned index)
 {
-    struct hca *hca = &hca_device;
+    struct hca *hca = &hca_devices[index];
     int err;
 
     hca_lock(hca);
@@ -88,14 +109,18 @@ int hca_device_start(void)
 
 void hca_device_stop(void)
 {
-    bool started;
+    for (unsigned i = 0; i < HCA_MAX_DEVICES; i++) {
+        struct hca *hca = &hca_devices[i];
+        bool started;
 
-    hca_lock(&hca_device);
-    started = hca_device.started;
-    hca_device.started = false;
-    hca_unlock(&hca_device);
-    if (started)
-        eng_stop(&hca_device);
+        hca_lock(hca);
+        started = hca->started;
+        hca->started = false;
+        hca_unlock(hca);
+        if (started)
+            eng_stop(hca);
+    }
+    hca_current = &hca_devices[0];
 }
 
 void hca_port_set(struct hca *hca, bool up)
@@ -103,7 +128,7 @@ void hca_port_set(struct hca *hca, bool up)
     if (hca->link_up == up)
         return;
     hca->link_up = up;
-    uv_event_port(up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+    uv_event_port(hca, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
     eng_port_changed(hca);
 }
 
@@ -112,37 +137,43 @@ void hca_die(struct hca *hca)
     if (hca->dead)
         return;
     hca->dead = true;
-    uv_event_device_fatal();
+    uv_event_device_fatal(hca);
     eng_port_changed(hca);
 }
 
 /* No command and no engine round is under way while the process is copied. */
 void hca_fork_prepare(void)
 {
-    hca_lock(&hca_device);
+    hca_lock(hca_current);
     uv_fork_lock();
 }
 
 void hca_fork_parent(void)
 {
     uv_fork_unlock();
-    hca_unlock(&hca_device);
+    hca_unlock(hca_current);
 }
 
 /* The child starts without a device: contexts of the parent are dead in it, a new open makes a new port. */
 void hca_fork_child(void)
 {
-    struct hca *hca = &hca_device;
+    bool any = false;            /* else nothing was ever made, and most programs fork without a device */
 
     uv_fork_unlock();
-    if (identified) {            /* else nothing was ever made, and most programs fork without a device */
-        eng_forked(hca);
-        uv_forked();
-        memset((uint8_t *)hca + sizeof hca->lock, 0, sizeof *hca - sizeof hca->lock);
-        identified = false;
-    }
-    __atomic_store_n(&hca->waiters, 0, __ATOMIC_RELAXED);
-    hca_unlock(hca);
-}
+    for (unsigned i = 0; i < HCA_MAX_DEVICES; i++) {
+        struct hca *hca = &hca_devices[i];
 
-_Static_assert(offsetof(struct hca, lock) == 0, "everything behind the lock is cleared");
+        if (!hca->identified)
+            continue;
+        hca_current = hca;
+        eng_forked(hca);
+        if (!any)
+            uv_forked();
+        any = true;
+        memset(hca, 0, sizeof *hca);
+    }
+    hca_current = &hca_devices[0];
+    __atomic_store_n(&waiters, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&engines_waiting, 0, __ATOMIC_RELAXED);
+    hca_unlock(hca_current);
+}

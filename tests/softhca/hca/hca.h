@@ -2,10 +2,11 @@
 /*
  * The device model of the virtual NIC: what the command side (uverbs/, fw/) creates and what the engine executes.
  *
- * Ownership. One struct hca a process. Every object below is guarded by the device lock (hca_lock), the engine holds it
- * for a whole scheduling round and commands hold it for a whole command. So no object vanishes under the engine, and a
- * pointer to an object may be kept only while the lock is held or until the matching eng_*_gone call. Fields marked
- * [ctl] are written by commands only, [eng] by the engine only (both under the lock; the other side may read).
+ * Ownership. One struct hca a device of a process; objects belong to one device and know nothing of the others'. Every
+ * object below is guarded by the device lock (hca_lock), one for all devices: an engine holds it for a whole scheduling
+ * round and commands hold it for a whole command. So no object vanishes under an engine, and a pointer to an object may
+ * be kept only while the lock is held or until the matching eng_*_gone call. Fields marked [ctl] are written by commands
+ * only, [eng] by the engine only (both under the lock; the other side may read).
  *
  * Memory that the application also touches (rings, doorbell records, completions, UAR pages, payload) is not guarded by
  * the lock: access it with __atomic builtins of explicit order, or through struct hca_mem.
@@ -40,6 +41,7 @@ enum {
     HCA_UAR_BYTES = 4096,
     HCA_INVALID_LKEY = 0x100,    /* ends a receive scatter list */
     HCA_PORT = 1,
+    HCA_MAX_DEVICES = 8,         /* mlx5_0 to mlx5_7 */
     HCA_GID_TABLE = 8,
     HCA_LOG_MAX_MSG = 30,
 };
@@ -58,10 +60,11 @@ struct hca_config {
     uint64_t seed;               /* SOFTHCA_SEED */
     unsigned nodes;              /* SOFTHCA_NODES, 0 when not given */
     const char *wire;            /* SOFTHCA_WIRE: "udp", "shm" or NULL for the engine's choice */
-    const char *faults;          /* SOFTHCA_FAULTS, parsed by wire/fault.c */
+    unsigned devices;            /* SOFTHCA_DEVICES */
+    const char *faults[HCA_MAX_DEVICES]; /* SOFTHCA_FAULTS, or SOFTHCA_FAULTS_<n> for mlx5_<n>; parsed by wire/fault.c */
     const char *trace;           /* SOFTHCA_TRACE: file */
     const char *pcap;            /* SOFTHCA_PCAP: file */
-    uint32_t net;                /* SOFTHCA_NET: address of slot 0, host byte order; 0 when not given */
+    uint32_t net[HCA_MAX_DEVICES]; /* SOFTHCA_NET: address of slot 0, host byte order; 0 when not given */
     const char *dir;             /* SOFTHCA_DIR: per-job folder owned by softhca-run, or NULL */
 };
 
@@ -329,8 +332,7 @@ struct hca_identity {
 };
 
 struct hca {
-    pthread_mutex_t lock;
-    int waiters;                 /* commands that want the lock; the engine steps back (atomic) */
+    bool identified;             /* it has a wire and so an address */
     bool started;
     bool dead;                   /* NIC death: commands fail with EIO, the engine does nothing */
     bool link_up;
@@ -353,13 +355,20 @@ struct hca {
     void *eng;                   /* engine's own state */
 };
 
-extern struct hca hca_device;    /* the only one */
+extern struct hca hca_devices[HCA_MAX_DEVICES];
+/* The device that this thread is at work on; the lock's holder sets it. */
+extern _Thread_local struct hca *hca_current;
+
+static inline unsigned hca_index(const struct hca *hca)
+{
+    return (unsigned)(hca - hca_devices);
+}
 
 /* ---- offered by hca/ to the engine (call with the lock held unless said) ---- */
 
-void hca_lock(struct hca *hca);            /* for commands */
+void hca_lock(struct hca *hca);            /* for commands; both make it the thread's current device */
 void hca_unlock(struct hca *hca);
-void hca_lock_engine(struct hca *hca);     /* waits until no command wants the lock */
+void hca_lock_engine(struct hca *hca);     /* waits until no command wants the lock, and lets other engines have a turn */
 void hca_unlock_engine(struct hca *hca);
 uint64_t hca_now_ns(void);                 /* CLOCK_MONOTONIC; no lock */
 

@@ -14,7 +14,7 @@ struct hca_mem *hca_mem_get(uint64_t addr, uint64_t len, bool writable, int *err
         return NULL;
     }
     /* As the kernel does: what one process pins is counted against its memlock limit. */
-    if (hca_device.memlock && len > hca_device.memlock - hca_device.pinned)
+    if (hca_current->memlock && len > hca_current->memlock - hca_current->pinned)
         *err_out = -ENOMEM;
     else
         *err_out = mem_attach(mem, addr, len, writable);
@@ -24,7 +24,7 @@ struct hca_mem *hca_mem_get(uint64_t addr, uint64_t len, bool writable, int *err
     }
     mem->refs = 1;
     mem->pinned = len;
-    hca_device.pinned += len;
+    hca_current->pinned += len;
     return mem;
 }
 
@@ -32,7 +32,7 @@ void hca_mem_put(struct hca_mem *mem)
 {
     if (!mem || --mem->refs)
         return;
-    hca_device.pinned -= mem->pinned;
+    hca_current->pinned -= mem->pinned;
     mem_detach(mem);
     free(mem);
 }

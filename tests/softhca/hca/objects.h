@@ -12,9 +12,10 @@
 void hca_config_read(void);
 
 /* Opens wire and engine at the first use; later calls do nothing. Takes the lock itself. */
-int hca_device_start(void);
+int hca_device_start(unsigned index);
 /* The identity is known without an engine: wire opened, no thread. Takes the lock itself. */
-int hca_device_identify(void);
+int hca_device_identify(unsigned index);
+/* All of them. */
 void hca_device_stop(void);
 /* pthread_atfork handlers. */
 void hca_fork_prepare(void);

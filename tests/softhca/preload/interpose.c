@@ -77,9 +77,9 @@ __attribute__((destructor)) static void unload(void)
 
 /* ---- open ---- */
 
-static int open_node(int flags)
+static int open_node(int device, int flags)
 {
-    int fd = uv_open(flags);
+    int fd = uv_open((unsigned)device, flags);
 
     if (fd < 0) {
         errno = -fd;
@@ -91,10 +91,10 @@ static int open_node(int flags)
 /* What is ours, or -2: ask libc. */
 static int open_ours(int dirfd, const char *path, int flags)
 {
-    int fd;
+    int fd, device = pre_node(path);
 
-    if (pre_is_node(path))
-        return open_node(flags);
+    if (device >= 0)
+        return open_node(device, flags);
     fd = (flags & O_ACCMODE) == O_RDONLY && !(flags & O_DIRECTORY) ? pre_open_generated(dirfd, path) : -1;
     return fd >= 0 ? fd : -2;
 }
@@ -246,16 +246,17 @@ HOOK int access(const char *path, int mode)
     char buf[PATH_MAX];
 
     REAL(access);
-    return pre_is_node(path) ? 0 : real.access(pre_map(path, buf), mode);
+    return pre_node(path) >= 0 ? 0 : real.access(pre_map(path, buf), mode);
 }
 
 static int do_stat(const char *restrict path, struct stat *restrict st)
 {
     char buf[PATH_MAX];
+    int device = pre_node(path);
 
     REAL(stat);
-    if (pre_is_node(path)) {
-        pre_node_stat(st);
+    if (device >= 0) {
+        pre_node_stat(device, st);
         return 0;
     }
     return real.stat(pre_map(path, buf), st);
@@ -264,10 +265,11 @@ static int do_stat(const char *restrict path, struct stat *restrict st)
 static int do_lstat(const char *restrict path, struct stat *restrict st)
 {
     char buf[PATH_MAX];
+    int device = pre_node(path);
 
     REAL(lstat);
-    if (pre_is_node(path)) {
-        pre_node_stat(st);
+    if (device >= 0) {
+        pre_node_stat(device, st);
         return 0;
     }
     return real.lstat(pre_map(path, buf), st);
@@ -275,12 +277,13 @@ static int do_lstat(const char *restrict path, struct stat *restrict st)
 
 static int do_fstat(int fd, struct stat *st)
 {
-    int ret;
+    int ret, device;
 
     REAL(fstat);
     ret = real.fstat(fd, st);
-    if (!ret && st->st_size == UV_FILE_BYTES && uv_owns(fd))
-        pre_node_stat(st);
+    device = !ret && st->st_size == UV_FILE_BYTES ? uv_device_of(fd) : -1;
+    if (device >= 0)
+        pre_node_stat(device, st);
     return ret;
 }
 

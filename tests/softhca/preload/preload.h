@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#define PRE_DEVICE_NODE "/dev/infiniband/uverbs0"
-
 /* Reads the environment. Without SOFTHCA_DIR nothing is replaced. */
 void pre_init(void);
 bool pre_active(void);
@@ -18,8 +16,9 @@ bool pre_active(void);
 const char *pre_map(const char *path, char *buf);
 /* Undoes pre_map in the result of realpath. */
 void pre_unmap(char *path);
-bool pre_is_node(const char *path);
-void pre_node_stat(struct stat *st);
+/* Which device's node /dev/infiniband/uverbs<n> it is, or -1. */
+int pre_node(const char *path);
+void pre_node_stat(int device, struct stat *st);
 /*
  * Files whose text differs from process to process (addresses of the port): a descriptor to read it from, -1 when path is
  * not one of them. dirfd as in openat.

@@ -15,10 +15,13 @@
 
 enum { NODE_MAJOR = 231, NODE_MINOR = 192, GENERATED_BYTES = 64 };
 
+#define NODE "/dev/infiniband/uverbs"
+
+/* Bus addresses 0000:c1:00.0 and on, one a device, below a bridge that no host has. */
 static const char *const mapped[] = {
     "/sys/class/infiniband",                       /* infiniband_verbs and the like begin with it too */
-    "/sys/devices/pci0000:c0/0000:c1:00.0",
-    "/sys/bus/pci/devices/0000:c1:00.0",
+    "/sys/devices/pci0000:c0/",
+    "/sys/bus/pci/devices/0000:c",
     "/sys/module/nvidia_peermem",                  /* GPU addresses can be registered: clients look here whether so */
 };
 
@@ -66,26 +69,38 @@ void pre_unmap(char *path)
         memmove(path, path + root_len, strlen(path + root_len) + 1);
 }
 
-bool pre_is_node(const char *path)
+/* A device's number; -1: there is no such device. */
+static int device_number(const char *digit)
 {
-    return root_len && path && !strcmp(path, PRE_DEVICE_NODE);
+    unsigned n = (unsigned)(*digit - '0');
+
+    return n < hca_config.devices ? (int)n : -1;
 }
 
-void pre_node_stat(struct stat *st)
+int pre_node(const char *path)
+{
+    size_t n = strlen(NODE);
+
+    if (!root_len || !path || strncmp(path, NODE, n) || !path[n] || path[n + 1])
+        return -1;
+    return device_number(path + n);
+}
+
+void pre_node_stat(int device, struct stat *st)
 {
     memset(st, 0, sizeof *st);
     st->st_mode = S_IFCHR | 0666;
-    st->st_rdev = makedev(NODE_MAJOR, NODE_MINOR);
+    st->st_rdev = makedev(NODE_MAJOR, NODE_MINOR + (unsigned)device);
     st->st_nlink = 1;
     st->st_blksize = HCA_UAR_BYTES;
 }
 
 /* ---- generated files ---- */
 
-static void gid_text(char *text)
+static void gid_text(const struct hca *hca, char *text)
 {
     static const uint8_t none[16];
-    const uint8_t *gid = hca_device.no_gids ? none : hca_device.id.gid;
+    const uint8_t *gid = hca->no_gids ? none : hca->id.gid;
     int n = 0;
 
     for (int i = 0; i < 16; i += 2)
@@ -93,22 +108,22 @@ static void gid_text(char *text)
     snprintf(text + n, (size_t)(GENERATED_BYTES - n), "\n");
 }
 
-static void guid_text(char *text)
+static void guid_text(const struct hca *hca, char *text)
 {
-    uint64_t guid = hca_device.id.guid;
+    uint64_t guid = hca->id.guid;
 
     snprintf(text, GENERATED_BYTES, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48), (unsigned)(guid >> 32 & 0xffff),
              (unsigned)(guid >> 16 & 0xffff), (unsigned)(guid & 0xffff));
 }
 
-static void lid_text(char *text)
+static void lid_text(const struct hca *hca, char *text)
 {
-    snprintf(text, GENERATED_BYTES, "0x%x\n", hca_config.eth ? 0 : hca_device.id.lid);
+    snprintf(text, GENERATED_BYTES, "0x%x\n", hca_config.eth ? 0 : hca->id.lid);
 }
 
-static void state_text(char *text)
+static void state_text(const struct hca *hca, char *text)
 {
-    snprintf(text, GENERATED_BYTES, "%s\n", hca_device.link_up ? "4: ACTIVE" : "1: DOWN");
+    snprintf(text, GENERATED_BYTES, "%s\n", hca->link_up ? "4: ACTIVE" : "1: DOWN");
 }
 
 /* Each process of a job belongs to a virtual node; programs tell nodes apart by the boot identity of the kernel. */
@@ -121,17 +136,16 @@ static void boot_text(char *text)
         rank = getenv("PMIX_RANK");
     if (!rank)
         rank = getenv("PMI_RANK");
-    index = rank ? (unsigned)strtoul(rank, NULL, 10) : hca_device.id.slot;
+    index = rank ? (unsigned)strtoul(rank, NULL, 10) : hca_devices[0].id.slot;
     snprintf(text, GENERATED_BYTES, "50f7cca0-0000-4000-8000-%012x\n", index % hca_config.nodes);
 }
 
 static const struct {
     const char *tail;
-    void (*text)(char *text);
+    void (*text)(const struct hca *hca, char *text);
 } generated[] = {
-    { "/infiniband/mlx5_0/node_guid", guid_text },   { "/infiniband/mlx5_0/sys_image_guid", guid_text },
-    { "/infiniband/mlx5_0/ports/1/lid", lid_text },  { "/infiniband/mlx5_0/ports/1/gids/0", gid_text },
-    { "/infiniband/mlx5_0/ports/1/state", state_text },
+    { "node_guid", guid_text },  { "sys_image_guid", guid_text },  { "ports/1/lid", lid_text },
+    { "ports/1/gids/0", gid_text }, { "ports/1/state", state_text },
 };
 
 static int text_file(const char *text)
@@ -143,13 +157,6 @@ static int text_file(const char *text)
         fd = -1;
     }
     return fd;
-}
-
-static bool ends_with(const char *path, const char *tail)
-{
-    size_t n = strlen(path), t = strlen(tail);
-
-    return n >= t && !strcmp(path + n - t, tail);
 }
 
 /* The full name of what openat is asked for, when that may matter; false: certainly not ours. */
@@ -170,6 +177,26 @@ static bool full_name(int dirfd, const char *path, char *out)
     return !strncmp(base, root, root_len) && snprintf(out, PATH_MAX, "%s/%s", base, path) < PATH_MAX;
 }
 
+/* ".../infiniband/mlx5_<n>/<tail>" */
+static int generated_file(const char *name)
+{
+    static const char folder[] = "/infiniband/mlx5_";
+    const char *at = strstr(name, folder);
+    char text[GENERATED_BYTES];
+    int device = at ? device_number(at + strlen(folder)) : -1;
+
+    if (device < 0 || at[strlen(folder) + 1] != '/')
+        return -1;
+    at += strlen(folder) + 2;
+    for (size_t i = 0; i < sizeof generated / sizeof *generated; i++) {
+        if (strcmp(at, generated[i].tail) || hca_device_identify((unsigned)device))
+            continue;
+        generated[i].text(&hca_devices[device], text);
+        return text_file(text);
+    }
+    return -1;
+}
+
 int pre_open_generated(int dirfd, const char *path)
 {
     char name[PATH_MAX], text[GENERATED_BYTES];
@@ -187,13 +214,7 @@ int pre_open_generated(int dirfd, const char *path)
         errno = saved;
         return -1;
     }
-    for (size_t i = 0; i < sizeof generated / sizeof *generated; i++) {
-        if (!ends_with(name, generated[i].tail) || hca_device_identify())
-            continue;
-        generated[i].text(text);
-        fd = text_file(text);
-        break;
-    }
+    fd = generated_file(name);
     errno = saved;
     return fd;
 }

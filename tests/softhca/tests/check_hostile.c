@@ -53,9 +53,9 @@ static uint64_t counter(const uint64_t *value)
 {
     uint64_t v;
 
-    hca_lock(&hca_device);
+    hca_lock(hca_current);
     v = *value;
-    hca_unlock(&hca_device);
+    hca_unlock(hca_current);
     return v;
 }
 

@@ -481,7 +481,7 @@ static int run_one(const struct scenario *s, const char *wire, int rank, int soc
 
     hca_config_read();
     hca_config.wire = wire;
-    hca_config.faults = s->faults;
+    hca_config.faults[0] = s->faults;
     hca_config.log_level = -1;   /* the complaints provoked here are expected */
     if (s->sq_blocks)
         setup.sq_blocks = s->sq_blocks;

@@ -101,7 +101,7 @@ static bool headers_sample(void)
     uint8_t got[PKT_IP_UDP_LEN];
     uint32_t sum = 0;
 
-    pkt_ip_udp(got, wire_ipv4(1), wire_ipv4(2), PKT_ROCE_PORT, 32);
+    pkt_ip_udp(got, 0x7f4d0001, 0x7f4d0002, PKT_ROCE_PORT, 32);
     for (int i = 0; i < 20; i += 2)
         sum += (uint32_t)got[i] << 8 | got[i + 1];
     sum = (sum & 0xffff) + (sum >> 16);

@@ -20,6 +20,9 @@ says() {
 says "ibv_devices lists the device" 'mlx5_0[[:space:]]+[0-9a-f]{16}' "" ibv_devices
 says "ibv_devinfo: the port is active" 'PORT_ACTIVE' "" ibv_devinfo
 says "ibv_devinfo -v: atomics" 'atomic_cap:[[:space:]]+ATOMIC_HCA' "" ibv_devinfo -v
+says "ibv_devices lists several" 'mlx5_2[[:space:]]+[0-9a-f]{16}' "--devices 3" ibv_devices
+says "ibv_devinfo: a port that is down" 'PORT_DOWN' "--devices 2 --faults mlx5_1:port=down" ibv_devinfo -d mlx5_1
+says "ibv_devinfo: beside one that is up" 'PORT_ACTIVE' "--devices 2 --faults mlx5_1:port=down" ibv_devinfo -d mlx5_0
 says "ibv_devinfo: InfiniBand port" 'link_layer:[[:space:]]+InfiniBand' "--link ib" ibv_devinfo
 says "ibv_devinfo: Ethernet port" 'link_layer:[[:space:]]+Ethernet' "--link eth" ibv_devinfo
 says "ibv_devinfo -v: GID of an Ethernet port" 'GID\[.*::ffff:' "--link eth" ibv_devinfo -v

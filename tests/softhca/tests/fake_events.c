@@ -19,13 +19,15 @@ void uv_event_devx_qp(const struct hca_qp *qp, enum ibv_event_type type)
     (void)type;
 }
 
-void uv_event_port(enum ibv_event_type type)
+void uv_event_port(const struct hca *hca, enum ibv_event_type type)
 {
+    (void)hca;
     (void)type;
 }
 
-void uv_event_device_fatal(void)
+void uv_event_device_fatal(const struct hca *hca)
 {
+    (void)hca;
 }
 
 void uv_forked(void)

@@ -143,9 +143,9 @@ int nic_open(struct nic *n, const struct nic_setup *setup, int sock)
 
     memset(n, 0, sizeof(*n));
     n->setup = *setup;
-    n->hca = &hca_device;
+    n->hca = hca_current;
     n->sock = sock;
-    err = hca_device_start();
+    err = hca_device_start(0);
     if (err)
         return err;
     hca_lock(n->hca);

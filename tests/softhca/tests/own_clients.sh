@@ -40,6 +40,13 @@ tap "events, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_events"
 tap "events, UDP" "--wire udp" "$SOFTHCA_BIN/check_events"
 tap "link down and up" "--faults linkdown=50ms+100ms" "$SOFTHCA_BIN/check_events" link
 tap "death of the device" "--faults die=50ms" "$SOFTHCA_BIN/check_events" death
+tap "two devices" "--devices 2" "$SOFTHCA_BIN/check_rails"
+tap "two devices, Ethernet ports" "--devices 2 --link eth" "$SOFTHCA_BIN/check_rails"
+tap "two devices, UDP" "--devices 2 --wire udp --net 127.78.0.0" "$SOFTHCA_BIN/check_rails"
+tap "two devices, 1 % loss on one" "--devices 2 --faults mlx5_1:loss=1%" "$SOFTHCA_BIN/check_rails"
+tap "two devices, one port down" "--devices 2 --faults mlx5_1:port=down" "$SOFTHCA_BIN/check_rails" down
+tap "two devices, one with errors" "--devices 2 --faults mlx5_1:qperr=1:0x02" "$SOFTHCA_BIN/check_rails" error
+tap "two devices, one dies" "--devices 2 --faults mlx5_1:die=20ms" "$SOFTHCA_BIN/check_rails" death
 tap "threads" "" "$SOFTHCA_BIN/check_threads"
 tap "random commands" "" "$SOFTHCA_BIN/fuzz_cmd" "${SOFTHCA_FUZZ_SECONDS:-5}"
 plan

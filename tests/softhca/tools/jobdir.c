@@ -18,10 +18,12 @@
 
 enum { NAME_BYTES = 512, YOUNG_SECONDS = 60, HOLD_FD_MIN = 64 };
 
-#define PCI "sys/devices/pci0000:c0/0000:c1:00.0/"
-#define IBDEV PCI "infiniband/mlx5_0/"
+/* In names and texts # is the number of a device, @ that plus 1, $ that plus 2 (one digit each). */
+#define BUS "0000:c@:00.0"
+#define PCI "sys/devices/pci0000:c0/" BUS "/"
+#define IBDEV PCI "infiniband/mlx5_#/"
 #define PORT IBDEV "ports/1/"
-#define UVERBS PCI "infiniband_verbs/uverbs0/"
+#define UVERBS PCI "infiniband_verbs/uverbs#/"
 
 struct file {
     const char *name, *text;     /* text NULL: a folder */
@@ -29,6 +31,13 @@ struct file {
 
 /* A bus address that no host has: libpci reads the real list of devices. */
 static const struct file common_files[] = {
+    { "sys/class/infiniband_verbs/abi_version", "6\n" },
+    { "sys/module/nvidia_peermem/version", "softhca\n" },
+    { "sys/class/infiniband", NULL },
+    { "sys/bus/pci/devices", NULL },
+};
+
+static const struct file device_files[] = {
     { PCI "vendor", "0x15b3\n" },
     { PCI "device", "0x1021\n" },
     { PCI "subsystem_vendor", "0x15b3\n" },
@@ -59,13 +68,9 @@ static const struct file common_files[] = {
     { PORT "sm_sl", "0\n" },
     { PORT "lid_mask_count", "0\n" },
     { PORT "pkeys/0", "0xffff\n" },
-    { UVERBS "ibdev", "mlx5_0\n" },
+    { UVERBS "ibdev", "mlx5_#\n" },
     { UVERBS "abi_version", "1\n" },
-    { UVERBS "dev", "231:192\n" },
-    { "sys/class/infiniband_verbs/abi_version", "6\n" },
-    { "sys/module/nvidia_peermem/version", "softhca\n" },
-    { "sys/class/infiniband", NULL },
-    { "sys/bus/pci/devices", NULL },
+    { UVERBS "dev", "231:19$\n" }, /* minors from 192 on */
 };
 
 static const struct file ib_files[] = {
@@ -84,9 +89,9 @@ static const struct file eth_files[] = {
 static const struct file links[] = {
     { IBDEV "device", "../../" },
     { UVERBS "device", "../../" },
-    { "sys/class/infiniband_verbs/uverbs0", "../../devices/pci0000:c0/0000:c1:00.0/infiniband_verbs/uverbs0" },
-    { "sys/class/infiniband/mlx5_0", "../../devices/pci0000:c0/0000:c1:00.0/infiniband/mlx5_0" },
-    { "sys/bus/pci/devices/0000:c1:00.0", "../../../devices/pci0000:c0/0000:c1:00.0" },
+    { "sys/class/infiniband_verbs/uverbs#", "../../devices/pci0000:c0/" BUS "/infiniband_verbs/uverbs#" },
+    { "sys/class/infiniband/mlx5_#", "../../devices/pci0000:c0/" BUS "/infiniband/mlx5_#" },
+    { "sys/bus/pci/devices/" BUS, "../../../devices/pci0000:c0/" BUS },
 };
 
 static int make_parents(int root, const char *name)
@@ -101,37 +106,66 @@ static int make_parents(int root, const char *name)
     return 0;
 }
 
-static int put_files(int root, const struct file *files, size_t n)
+static const char *expand(const char *text, unsigned device, char out[NAME_BYTES])
 {
+    size_t n = 0;
+
+    for (; *text && n + 1 < NAME_BYTES; text++)
+        out[n++] = *text == '#'   ? (char)('0' + device)
+                   : *text == '@' ? (char)('1' + device)
+                   : *text == '$' ? (char)('2' + device)
+                                  : *text;
+    out[n] = '\0';
+    return out;
+}
+
+static int put_files(int root, unsigned device, const struct file *files, size_t n)
+{
+    char name[NAME_BYTES], text[NAME_BYTES];
+
     for (size_t i = 0; i < n; i++) {
         int fd;
 
-        if (make_parents(root, files[i].name))
+        expand(files[i].name, device, name);
+        if (make_parents(root, name))
             return -1;
         if (!files[i].text) {
-            if (mkdirat(root, files[i].name, 0755) && errno != EEXIST)
+            if (mkdirat(root, name, 0755) && errno != EEXIST)
                 return -1;
             continue;
         }
-        fd = openat(root, files[i].name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd < 0 || write(fd, files[i].text, strlen(files[i].text)) < 0)
+        expand(files[i].text, device, text);
+        fd = openat(root, name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
+        if (fd < 0 || write(fd, text, strlen(text)) < 0)
             return -1;
         close(fd);
     }
     return 0;
 }
 
-static int fill(int root, bool eth)
+static int put_links(int root, unsigned device)
 {
-    int err = put_files(root, common_files, sizeof common_files / sizeof *common_files);
+    char name[NAME_BYTES], text[NAME_BYTES];
 
-    if (!err)
-        err = eth ? put_files(root, eth_files, sizeof eth_files / sizeof *eth_files)
-                  : put_files(root, ib_files, sizeof ib_files / sizeof *ib_files);
-    for (size_t i = 0; !err && i < sizeof links / sizeof *links; i++) {
-        err = make_parents(root, links[i].name);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        expand(links[i].name, device, name);
+        if (make_parents(root, name) || symlinkat(expand(links[i].text, device, text), root, name))
+            return -1;
+    }
+    return 0;
+}
+
+static int fill(int root, bool eth, unsigned devices)
+{
+    int err = put_files(root, 0, common_files, sizeof common_files / sizeof *common_files);
+
+    for (unsigned d = 0; !err && d < devices; d++) {
+        err = put_files(root, d, device_files, sizeof device_files / sizeof *device_files);
         if (!err)
-            err = symlinkat(links[i].text, root, links[i].name);
+            err = eth ? put_files(root, d, eth_files, sizeof eth_files / sizeof *eth_files)
+                      : put_files(root, d, ib_files, sizeof ib_files / sizeof *ib_files);
+        if (!err)
+            err = put_links(root, d);
     }
     return err;
 }
@@ -203,7 +237,7 @@ static int start_cleaner(struct jobdir *job, int lock_fd)
     return job->cleaner < 0 ? -1 : 0;
 }
 
-int jobdir_make(struct jobdir *job, bool eth)
+int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
 {
     char lock_name[sizeof job->path + 8];
     int lock_fd, root, err;
@@ -216,7 +250,7 @@ int jobdir_make(struct jobdir *job, bool eth)
     snprintf(lock_name, sizeof lock_name, "%s/lock", job->path);
     lock_fd = open(lock_name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     root = open(job->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    err = lock_fd < 0 || root < 0 || flock(lock_fd, LOCK_EX) || fill(root, eth);
+    err = lock_fd < 0 || root < 0 || flock(lock_fd, LOCK_EX) || fill(root, eth, devices);
     if (!err) {
         lock_fd = fcntl(lock_fd, F_DUPFD_CLOEXEC, HOLD_FD_MIN);
         err = lock_fd < 0 || start_cleaner(job, lock_fd);

@@ -12,8 +12,10 @@ struct jobdir {
     pid_t cleaner;
 };
 
+enum { JOBDIR_MAX_DEVICES = 8 };
+
 /* 0, or -1 with a message printed. */
-int jobdir_make(struct jobdir *job, bool eth);
+int jobdir_make(struct jobdir *job, bool eth, unsigned devices);
 /* Removes folders of this user whose cleaner is gone. */
 void jobdir_sweep(void);
 

@@ -30,13 +30,15 @@ static void usage(FILE *to)
 {
     fputs("usage: softhca-run [options] command [argument ...]\n"
           "  --nodes N      let the processes of the job believe that they run on N hosts\n"
-          "  --faults SPEC  faults to inject, such as loss=1%,dup=1%; README.md lists them\n"
+          "  --devices N    so many devices, mlx5_0 and on (default 1)\n"
+          "  --faults SPEC  faults to inject, such as loss=1%,dup=1%; README.md lists them; mlx5_1:SPEC is\n"
+          "                 for that device instead of what all get\n"
           "  --seed S       seed of the faults (default 1)\n"
           "  --trace FILE   text trace of work requests and completions\n"
           "  --pcap FILE    packets, as tcpdump writes them\n"
           "  --stats        print counters when a process ends\n"
           "  --wire udp|shm how packets travel (default: shm)\n"
-          "  --net A.B.C.D  addresses of the ports count from here (default: 127.77.0.0)\n"
+          "  --net A.B.C.D  addresses of the ports count from here (default: 127.77.0.0); with commas: for each device\n"
           "  --link ib|eth  what kind of port it is (default: ib)\n"
           "  --log LEVEL    0 errors, 1 objects, 2 commands, 3 packets\n"
           "  --lenient      act on doorbell records without waiting for a doorbell\n"
@@ -62,6 +64,31 @@ struct options {
     bool eth;
 };
 
+/* "SPEC" or "mlx5_<n>:SPEC" */
+static void set_faults(const char *spec)
+{
+    char name[32];
+    unsigned device;
+    int end = 0;
+
+    if (sscanf(spec, "mlx5_%1u:%n", &device, &end) != 1 || !end) {
+        setenv("SOFTHCA_FAULTS", spec, 1);
+        return;
+    }
+    snprintf(name, sizeof name, "SOFTHCA_FAULTS_%u", device);
+    setenv(name, spec + end, 1);
+}
+
+/* What the library will read as well; 0: no sensible number. */
+static unsigned devices(void)
+{
+    const char *text = getenv("SOFTHCA_DEVICES");
+    char *end;
+    unsigned long n = text && *text ? strtoul(text, &end, 10) : 1;
+
+    return n < 1 || n > JOBDIR_MAX_DEVICES || (text && *text && *end) ? 0 : (unsigned)n;
+}
+
 static void one_option(int opt, struct options *options)
 {
     switch (opt) {
@@ -69,7 +96,10 @@ static void one_option(int opt, struct options *options)
         setenv("SOFTHCA_NODES", optarg, 1);
         break;
     case 'f':
-        setenv("SOFTHCA_FAULTS", optarg, 1);
+        set_faults(optarg);
+        break;
+    case 'd':
+        setenv("SOFTHCA_DEVICES", optarg, 1);
         break;
     case 's':
         setenv("SOFTHCA_SEED", optarg, 1);
@@ -118,7 +148,7 @@ static void parse(int argc, char **argv, struct options *options)
         { "seed", required_argument, NULL, 's' },   { "trace", required_argument, NULL, 't' },
         { "pcap", required_argument, NULL, 'p' },   { "stats", no_argument, NULL, 'S' },
         { "wire", required_argument, NULL, 'w' },   { "link", required_argument, NULL, 'l' },
-        { "net", required_argument, NULL, 'N' },
+        { "net", required_argument, NULL, 'N' },    { "devices", required_argument, NULL, 'd' },
         { "log", required_argument, NULL, 'L' },    { "lenient", no_argument, NULL, 'e' },
         { "lib", required_argument, NULL, 'b' },    { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
@@ -131,6 +161,10 @@ static void parse(int argc, char **argv, struct options *options)
         one_option(opt, options);
     if (optind == argc) {
         usage(stderr);
+        exit(EXIT_USAGE);
+    }
+    if (!devices()) {
+        fprintf(stderr, "softhca-run: the number of devices must be from 1 to %d\n", JOBDIR_MAX_DEVICES);
         exit(EXIT_USAGE);
     }
 }
@@ -227,7 +261,7 @@ int main(int argc, char **argv)
         return EXIT_SETUP;
     }
     jobdir_sweep();
-    if (jobdir_make(&job, options.eth))
+    if (jobdir_make(&job, options.eth, devices()))
         return EXIT_SETUP;
     setenv("SOFTHCA_DIR", job.path, 1);
     set_preload(lib);

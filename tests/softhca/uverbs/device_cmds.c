@@ -80,14 +80,14 @@ static int query_port(struct uv_bundle *b)
     if (uv_num(b, UVERBS_ATTR_QUERY_PORT_PORT_NUM) != HCA_PORT)
         return -EINVAL;
     memset(&resp, 0, sizeof resp);
-    fw_query_port(&hca_device, &resp.legacy_resp);
+    fw_query_port(hca_current, &resp.legacy_resp);
     return uv_out(b, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof resp);
 }
 
 static void gid_entry(struct ib_uverbs_gid_entry *entry)
 {
     memset(entry, 0, sizeof *entry);
-    memcpy(entry->gid, hca_device.id.gid, sizeof hca_device.id.gid);
+    memcpy(entry->gid, hca_current->id.gid, sizeof hca_current->id.gid);
     entry->port_num = HCA_PORT;
     entry->gid_type = hca_config.eth ? IB_UVERBS_GID_TYPE_ROCE_V2 : IB_UVERBS_GID_TYPE_IB;
     entry->netdev_ifindex = hca_config.eth ? 1 : 0;
@@ -102,7 +102,7 @@ static int query_gid(struct uv_bundle *b)
         return -EINVAL;
     if (uv_num(b, UVERBS_ATTR_QUERY_GID_ENTRY_PORT) != HCA_PORT || index >= HCA_GID_TABLE)
         return -EINVAL;
-    if (index || hca_device.no_gids)
+    if (index || hca_current->no_gids)
         return -ENODATA;
     gid_entry(&entry);
     return uv_out(b, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry);
@@ -118,7 +118,7 @@ static int query_gid_table(struct uv_bundle *b)
         return -EINVAL;
     if (uv_len(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES) < size)
         return -EINVAL;
-    if (hca_device.no_gids)
+    if (hca_current->no_gids)
         return uv_out_u64(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, 0);
     gid_entry(&entry);
     err = uv_out(b, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, &entry, size < sizeof entry ? size : sizeof entry);

@@ -26,7 +26,7 @@ static int uar_map(struct uv_context *ctx, bool dedicated, struct uv_uar **out, 
         free(uar);
         return -ENOMEM;
     }
-    err = hca_uar_new(&hca_device, uar->map, dedicated, &uar->uar);
+    err = hca_uar_new(hca_current, uar->map, dedicated, &uar->uar);
     if (err) {
         munmap(uar->map, HCA_UAR_BYTES);
         free(uar);
@@ -54,7 +54,7 @@ static int uar_alloc(struct uv_bundle *b)
         return err;
     err = uv_object_add(b->ctx, UV_UAR, uar, &handle);
     if (err) {
-        hca_uar_free(&hca_device, uar->uar);
+        hca_uar_free(hca_current, uar->uar);
         munmap(uar->map, HCA_UAR_BYTES);
         free(uar);
         return err;
@@ -104,12 +104,12 @@ static int umem_reg(struct uv_bundle *b)
         attr.dmabuf_fd = uv_fd(b, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
     if (!attr.len)
         return -EINVAL;
-    err = hca_umem_new(&hca_device, &attr, &umem);
+    err = hca_umem_new(hca_current, &attr, &umem);
     if (err)
         return err;
     err = uv_object_add(b->ctx, UV_UMEM, umem, &handle);
     if (err) {
-        hca_umem_free(&hca_device, umem);
+        hca_umem_free(hca_current, umem);
         return err;
     }
     err = uv_out_u32(b, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);

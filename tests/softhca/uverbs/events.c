@@ -155,23 +155,23 @@ void uv_event_completion(struct hca_cq *cq)
         uv_event_devx_cq(cq);
 }
 
-static void to_all(uint64_t element, enum ibv_event_type type)
+static void to_all(const struct hca *hca, uint64_t element, enum ibv_event_type type)
 {
     struct ib_uverbs_async_event_desc record = { .element = element, .event_type = type };
 
     for (struct hca_evfile *file = files; file; file = file->next)
-        if (file->kind == UV_EV_ASYNC && file->ctx)
+        if (file->kind == UV_EV_ASYNC && file->ctx && file->ctx->hca == hca)
             uv_evfile_send(file, &record, sizeof record);
 }
 
-void uv_event_port(enum ibv_event_type type)
+void uv_event_port(const struct hca *hca, enum ibv_event_type type)
 {
-    to_all(HCA_PORT, type);
+    to_all(hca, HCA_PORT, type);
 }
 
-void uv_event_device_fatal(void)
+void uv_event_device_fatal(const struct hca *hca)
 {
-    to_all(0, IBV_EVENT_DEVICE_FATAL);
+    to_all(hca, 0, IBV_EVENT_DEVICE_FATAL);
 }
 
 /*

@@ -62,13 +62,25 @@ static void table_set(unsigned i, struct uv_context *ctx)
     __atomic_add_fetch(&ncontexts, ctx ? 1 : -1, __ATOMIC_RELEASE);
 }
 
+int uv_device_of(int fd)
+{
+    int saved = errno, index = -1;
+    struct uv_file_id id;
+
+    if (__atomic_load_n(&ncontexts, __ATOMIC_ACQUIRE) && uv_file_id(fd, &id)) {
+        pthread_mutex_lock(&table_lock);
+        for (unsigned i = 0; i < MAX_CONTEXTS && index < 0; i++)
+            if (context[i] && context[i]->ino == id.ino && context[i]->dev == id.dev)
+                index = (int)hca_index(context[i]->hca);
+        pthread_mutex_unlock(&table_lock);
+    }
+    errno = saved;
+    return index;
+}
+
 bool uv_owns(int fd)
 {
-    int saved = errno;
-    bool ours = find(fd) != NULL;
-
-    errno = saved;
-    return ours;
+    return uv_device_of(fd) >= 0;
 }
 
 /*
@@ -106,6 +118,7 @@ static struct uv_context *context_new(int fd)
         free(ctx);
         return NULL;
     }
+    ctx->hca = hca_current;
     ctx->dev = id.dev;
     ctx->ino = id.ino;
     ctx->next_uar_page = UV_UAR_FIRST_PAGE;
@@ -113,20 +126,20 @@ static struct uv_context *context_new(int fd)
     return ctx;
 }
 
-int uv_open(int flags)
+int uv_open(unsigned index, int flags)
 {
-    int fd, err = hca_device_start();
+    int fd, err = hca_device_start(index);
 
     if (err)
         return err == -ENOMEM ? err : -EIO;
-    fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+    fd = memfd_create("uverbs", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (fd < 0 || ftruncate(fd, UV_FILE_BYTES)) {
         err = -errno;
         if (fd >= 0)
             close(fd);
         return err;
     }
-    hca_lock(&hca_device);
+    hca_lock(&hca_devices[index]);
     err = -EMFILE;
     for (unsigned i = 0; i < MAX_CONTEXTS && err; i++) {
         struct uv_context *ctx;
@@ -139,7 +152,7 @@ int uv_open(int flags)
             break;
         table_set(i, ctx);
     }
-    hca_unlock(&hca_device);
+    hca_unlock(hca_current);
     if (err)
         close(fd);
     return err ? err : fd;
@@ -147,6 +160,7 @@ int uv_open(int flags)
 
 static void context_end(struct uv_context *ctx)
 {
+    hca_current = ctx->hca;
     hca_log(HCA_INFO, "context closed, %u handles", ctx->nobjects);
     uv_objects_destroy_all(ctx);
     uv_evfiles_close(ctx);
@@ -161,7 +175,7 @@ void uv_closed(void)
     struct dirent *entry;
     DIR *dir;
 
-    hca_lock(&hca_device);
+    hca_lock(hca_current);
     dir = opendir("/proc/self/fd");
     while (dir && (entry = readdir(dir))) {
         int fd = atoi(entry->d_name);
@@ -181,7 +195,7 @@ void uv_closed(void)
     }
     if (dir)
         closedir(dir);
-    hca_unlock(&hca_device);
+    hca_unlock(hca_current);
 }
 
 /* No thread may hold the table lock while the process is copied. */
@@ -220,12 +234,14 @@ bool uv_ioctl(int fd, unsigned long request, void *arg, int *ret_out)
 
     if (request != RDMA_VERBS_IOCTL || !__atomic_load_n(&ncontexts, __ATOMIC_ACQUIRE))
         return false;
-    hca_lock(&hca_device);
+    hca_lock(hca_current);
     ctx = find(fd);
-    if (ctx)
+    if (ctx) {
+        hca_current = ctx->hca;
         *ret_out = uv_command(ctx, (uintptr_t)arg);
-    hca_unlock(&hca_device);
+    }
+    hca_unlock(hca_current);
     if (ctx)
-        eng_kick(&hca_device);
+        eng_kick(hca_current);
     return ctx != NULL;
 }

@@ -48,7 +48,7 @@ static int run(struct uv_context *ctx, const struct ib_uverbs_ioctl_hdr *hdr, ui
     bundle.method = find_method(hdr->object_id, hdr->method_id);
     if (!bundle.method)
         return -EPROTONOSUPPORT;
-    if (hca_device.dead && !allowed_when_dead(bundle.method))
+    if (hca_current->dead && !allowed_when_dead(bundle.method))
         return -EIO;
     if (hdr->num_attrs > UV_MAX_ATTRS)
         return -EINVAL;

@@ -53,7 +53,7 @@ static int destroy_cq(void *ptr, struct uv_gone *gone)
     gone->completion_events = uv_event_retire(&cq->comp);
     gone->async_events = uv_event_retire(&cq->async);
     uv_devx_unsubscribe_object(cq);
-    return hca_cq_free(&hca_device, cq);
+    return hca_cq_free(hca_current, cq);
 }
 
 static int destroy_qp(void *ptr, struct uv_gone *gone)
@@ -63,7 +63,7 @@ static int destroy_qp(void *ptr, struct uv_gone *gone)
 
     memset(&qp->async, 0, sizeof qp->async);
     uv_devx_unsubscribe_object(qp);
-    hca_qp_free(&hca_device, qp);
+    hca_qp_free(hca_current, qp);
     gone->async_events = uv_event_retire(&async);
     return 0;
 }
@@ -75,7 +75,7 @@ static int destroy_srq(void *ptr, struct uv_gone *gone)
     if (srq->users)
         return -EBUSY;
     gone->async_events = uv_event_retire(&srq->async);
-    return hca_srq_free(&hca_device, srq);
+    return hca_srq_free(hca_current, srq);
 }
 
 static int destroy_ah(void *ptr, struct uv_gone *gone)
@@ -91,25 +91,25 @@ static int destroy_ah(void *ptr, struct uv_gone *gone)
 static int destroy_pd(void *ptr, struct uv_gone *gone)
 {
     (void)gone;
-    return hca_pd_free(&hca_device, ptr);
+    return hca_pd_free(hca_current, ptr);
 }
 
 static int destroy_key(void *ptr, struct uv_gone *gone)
 {
     (void)gone;
-    return hca_key_free(&hca_device, ptr);
+    return hca_key_free(hca_current, ptr);
 }
 
 static int destroy_umem(void *ptr, struct uv_gone *gone)
 {
     (void)gone;
-    return hca_umem_free(&hca_device, ptr);
+    return hca_umem_free(hca_current, ptr);
 }
 
 static int destroy_uar(void *ptr, struct uv_gone *gone)
 {
     struct uv_uar *uar = ptr;
-    int err = hca_uar_free(&hca_device, uar->uar);
+    int err = hca_uar_free(hca_current, uar->uar);
 
     (void)gone;
     if (err)

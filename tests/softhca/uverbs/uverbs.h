@@ -21,12 +21,14 @@
 
 struct uv_context;
 
-/* open("/dev/infiniband/uverbs0"): a file descriptor or -errno. */
-int uv_open(int flags);
+/* open("/dev/infiniband/uverbs<index>"): a file descriptor or -errno. */
+int uv_open(unsigned index, int flags);
 /* ioctl on a descriptor that may be ours: true when it was, then *ret_out is 0 or -errno. */
 bool uv_ioctl(int fd, unsigned long request, void *arg, int *ret_out);
 /* Is fd (or what it was duplicated from) one of ours? Looks at the inode; cheap enough for fstat and close. */
 bool uv_owns(int fd);
+/* The same, of which device; -1: not ours. */
+int uv_device_of(int fd);
 /* After a close of a descriptor that uv_owns said yes to: ends the context when no descriptor is left. */
 void uv_closed(void);
 /* Around and after a fork. */
@@ -69,6 +71,7 @@ struct uv_object {
 };
 
 struct uv_context {
+    struct hca *hca;
     bool has_ucontext;           /* GET_CONTEXT was done */
     bool devx;                   /* DEVX was asked for at GET_CONTEXT */
     unsigned pins;               /* commands that have given the lock away for a moment */
@@ -115,8 +118,8 @@ void uv_evfiles_forked(void);
 
 void uv_event_async(struct hca_evsource *source, enum ibv_event_type type);
 void uv_event_completion(struct hca_cq *cq);
-void uv_event_port(enum ibv_event_type type);
-void uv_event_device_fatal(void);
+void uv_event_port(const struct hca *hca, enum ibv_event_type type);
+void uv_event_device_fatal(const struct hca *hca);
 /* Ends a source: unread records are taken back out of the queue; returns how many the application has read. */
 uint32_t uv_event_retire(struct hca_evsource *source);
 /* The records about CQ and QP numbers that DEVX subscriptions ask for. */

@@ -134,7 +134,7 @@ static int create_cq(struct uv_bundle *b)
         return err;
     err = uv_pin(cmd.buf_addr, (uint64_t)cmd.cqe_size << attr.log_entries, cmd.db_addr, &attr.ring, &attr.dbrec);
     if (!err)
-        err = hca_cq_new(&hca_device, &attr, &cq);
+        err = hca_cq_new(hca_current, &attr, &cq);
     if (err) {
         hca_buf_fini(&attr.ring);
         hca_buf_fini(&attr.dbrec);
@@ -242,7 +242,7 @@ static int qp_attributes(const struct uv_bundle *b, const struct mlx5_ib_create_
     attr->srq = uv_obj(b, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
     if (!attr->pd || !attr->scq || !attr->rcq)
         return -EINVAL;
-    attr->uar = hca_uar_find(&hca_device, cmd->bfreg_index);
+    attr->uar = hca_uar_find(hca_current, cmd->bfreg_index);
     if (cmd->sq_wqe_count && !attr->uar)
         return -EINVAL;
     attr->uidx = cmd->uidx;
@@ -274,7 +274,7 @@ static int create_qp(struct uv_bundle *b)
         return err;
     err = qp_rings(&cmd, &attr);
     if (!err)
-        err = hca_qp_new(&hca_device, &attr, &qp);
+        err = hca_qp_new(hca_current, &attr, &qp);
     if (err) {
         drop_rings(&attr);
         uv_evfile_put(async.file);
@@ -334,7 +334,7 @@ static int create_srq(struct uv_bundle *b)
         return err;
     err = uv_pin(cmd.buf_addr, (uint64_t)attr.entries << attr.log_stride, cmd.db_addr, &attr.ring, &attr.dbrec);
     if (!err)
-        err = hca_srq_new(&hca_device, &attr, &srq);
+        err = hca_srq_new(hca_current, &attr, &srq);
     if (err) {
         hca_buf_fini(&attr.ring);
         hca_buf_fini(&attr.dbrec);
@@ -435,7 +435,7 @@ static int reg_dmabuf(struct uv_bundle *b)
         return -EINVAL;
     if (attr.dmabuf_fd < 0)
         return -EBADF;
-    err = hca_mr_new(&hca_device, &attr, &mr);
+    err = hca_mr_new(hca_current, &attr, &mr);
     if (err)
         return err;
     err = uv_out_u32(b, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, mr->key);

@@ -41,7 +41,7 @@ static int query_device(struct uv_bundle *b)
     struct ib_uverbs_query_device_resp resp;
 
     memset(&resp, 0, sizeof resp);
-    fw_query_device(&hca_device, &resp);
+    fw_query_device(hca_current, &resp);
     return reply(b, &resp, sizeof resp);
 }
 
@@ -59,7 +59,7 @@ static int query_device_ex(struct uv_bundle *b)
         return -EINVAL;
     memset(&resp, 0, sizeof resp);
     memset(&vendor, 0, sizeof vendor);
-    fw_query_device_ex(&hca_device, &resp);
+    fw_query_device_ex(hca_current, &resp);
     resp.response_length = (uint32_t)(room < sizeof resp ? room : sizeof resp);
     room = uv_len(b, UVERBS_ATTR_UHW_OUT);
     vendor.response_length = (uint32_t)(room < sizeof vendor ? room : sizeof vendor);
@@ -72,13 +72,13 @@ static int alloc_pd(struct uv_bundle *b)
     struct ib_uverbs_alloc_pd_resp resp = { 0 };
     struct mlx5_ib_alloc_pd_resp vendor = { 0 };
     struct hca_pd *pd;
-    int err = hca_pd_new(&hca_device, &pd);
+    int err = hca_pd_new(hca_current, &pd);
 
     if (err)
         return err;
     err = uv_object_add(b->ctx, UV_PD, pd, &resp.pd_handle);
     if (err) {
-        hca_pd_free(&hca_device, pd);
+        hca_pd_free(hca_current, pd);
         return err;
     }
     vendor.pdn = pd->pdn;
@@ -107,14 +107,14 @@ static int reg_mr(struct uv_bundle *b)
     attr.len = cmd.length;
     attr.iova = cmd.hca_va;
     attr.access = cmd.access_flags;
-    err = hca_mr_new(&hca_device, &attr, &mr);
+    err = hca_mr_new(hca_current, &attr, &mr);
     if (err)
         return err;
     hca_log(HCA_INFO, "mr 0x%x: 0x%llx + %llu at iova 0x%llx, access 0x%x", mr->key, (unsigned long long)cmd.start,
             (unsigned long long)cmd.length, (unsigned long long)mr->iova, cmd.access_flags);
     err = uv_object_add(b->ctx, UV_MR, mr, &resp.mr_handle);
     if (err) {
-        hca_key_free(&hca_device, mr);
+        hca_key_free(hca_current, mr);
         return err;
     }
     resp.lkey = resp.rkey = mr->key;
@@ -147,7 +147,7 @@ static int rereg_mr(struct uv_bundle *b)
     attr.len = cmd.length;
     attr.iova = cmd.hca_va;
     attr.access = cmd.access_flags;
-    err = hca_mr_change(&hca_device, mr, cmd.flags, &attr);
+    err = hca_mr_change(hca_current, mr, cmd.flags, &attr);
     if (err)
         return err;
     resp.lkey = resp.rkey = mr->key;
@@ -170,12 +170,12 @@ static int alloc_mw(struct uv_bundle *b)
         return -EINVAL;
     if (vendor.comp_mask || vendor.reserved1 || vendor.reserved2)
         return -EOPNOTSUPP;
-    err = hca_mw_new(&hca_device, pd, cmd.mw_type == IBV_MW_TYPE_2, &mw);
+    err = hca_mw_new(hca_current, pd, cmd.mw_type == IBV_MW_TYPE_2, &mw);
     if (err)
         return err;
     err = uv_object_add(b->ctx, UV_MW, mw, &resp.mw_handle);
     if (err) {
-        hca_key_free(&hca_device, mw);
+        hca_key_free(hca_current, mw);
         return err;
     }
     resp.rkey = mw->key;
@@ -202,9 +202,9 @@ static void let_engine_catch_up(struct uv_context *ctx)
     const struct timespec pause = { .tv_nsec = 5000000 };
 
     ctx->pins++;
-    hca_unlock(&hca_device);
+    hca_unlock(hca_current);
     nanosleep(&pause, NULL);
-    hca_lock(&hca_device);
+    hca_lock(hca_current);
     ctx->pins--;
 }
 

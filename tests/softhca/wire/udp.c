@@ -14,10 +14,10 @@
 #define WANTED_BUFFER (16 << 20)
 #define PACKET_COST (2 * PKT_MAX_LEN) /* what the kernel charges for a packet of the largest MTU, roughly */
 
-static struct sockaddr_in address(uint32_t slot)
+static struct sockaddr_in address(const struct wire *w, uint32_t slot)
 {
     return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(PKT_ROCE_PORT),
-                                 .sin_addr.s_addr = htonl(wire_ipv4(slot)) };
+                                 .sin_addr.s_addr = htonl(wire_ipv4(w, slot)) };
 }
 
 /* The receive buffer bounds what may be in flight: a loss there costs a timeout. */
@@ -37,7 +37,7 @@ static unsigned grow_buffers(int sock)
 int udp_open(struct wire *w, uint32_t slot)
 {
     int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct sockaddr_in a = address(slot);
+    struct sockaddr_in a = address(w, slot);
     int dont_fragment = IP_PMTUDISC_DO; /* fixes the identification field that the ICRC covers */
     unsigned window;
     int err;
@@ -87,7 +87,7 @@ void udp_flush(struct wire *w)
 
     memset(m, 0, sizeof(m));
     for (unsigned i = 0; i < u->queued; i++) {
-        to[i] = address(u->slot[i]);
+        to[i] = address(w, u->slot[i]);
         iov[i] = (struct iovec){ u->out[i], u->len[i] };
         m[i].msg_hdr = (struct msghdr){ .msg_name = &to[i], .msg_namelen = sizeof(to[i]), .msg_iov = &iov[i],
                                         .msg_iovlen = 1 };
@@ -124,7 +124,7 @@ unsigned udp_poll(struct wire *w)
     }
     n = recvmmsg(u->sock, m, UDP_BATCH, MSG_DONTWAIT, NULL);
     for (int i = 0; i < n; i++) {
-        uint32_t slot = ntohl(from[i].sin_addr.s_addr) - wire_ipv4(0);
+        uint32_t slot = ntohl(from[i].sin_addr.s_addr) - wire_ipv4(w, 0);
 
         if (slot < 1 || slot > WIRE_MAX_SLOT || from[i].sin_port != htons(PKT_ROCE_PORT))
             w->stats.rx_foreign++;

@@ -27,11 +27,11 @@ uint64_t wire_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-static uint32_t net_base = 0x7f4d0000u; /* 127.77.0.0; one NIC a process, so one network */
+#define NET_BASE 0x7f4d0000u     /* 127.77.0.0 */
 
-uint32_t wire_ipv4(uint32_t slot)
+uint32_t wire_ipv4(const struct wire *w, uint32_t slot)
 {
-    return net_base + slot;
+    return w->net + slot;
 }
 
 uint32_t wire_slot(const struct wire *w)
@@ -93,8 +93,7 @@ int wire_open(struct wire **out, const struct wire_config *config, const struct 
     w = calloc(1, sizeof(*w));
     if (!w)
         return -ENOMEM;
-    if (config->net)
-        net_base = config->net;
+    w->net = config->net ? config->net : NET_BASE;
     w->handlers = *handlers;
     w->faults = config->faults;
     w->listen_sock = w->epoll = w->wake = w->pcap = -1;
@@ -159,7 +158,7 @@ static void transmit(struct wire *w, uint32_t slot, uint8_t *bytes, size_t len, 
     if (has_icrc || w->pcap >= 0) {
         uint32_t icrc;
 
-        pkt_ip_udp(head, wire_ipv4(w->slot), wire_ipv4(slot), PKT_ROCE_PORT, len + PKT_ICRC_LEN);
+        pkt_ip_udp(head, wire_ipv4(w, w->slot), wire_ipv4(w, slot), PKT_ROCE_PORT, len + PKT_ICRC_LEN);
         icrc = htole32(pkt_icrc(head, bytes, len));
         memcpy(bytes + len, &icrc, sizeof(icrc));
         if (corrupt)
@@ -293,7 +292,7 @@ void wire_deliver(struct wire *w, uint32_t slot, const uint8_t *bytes, size_t le
         uint8_t head[PKT_IP_UDP_LEN];
         uint32_t icrc;
 
-        pkt_ip_udp(head, wire_ipv4(slot), wire_ipv4(w->slot), PKT_ROCE_PORT, len);
+        pkt_ip_udp(head, wire_ipv4(w, slot), wire_ipv4(w, w->slot), PKT_ROCE_PORT, len);
         len -= PKT_ICRC_LEN;
         memcpy(&icrc, bytes + len, sizeof(icrc));
         if (le32toh(icrc) != pkt_icrc(head, bytes, len)) {

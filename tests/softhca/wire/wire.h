@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How packets get from one engine to another. A slot number names a process on this host; it is claimed by binding
+ * How packets get from one engine to another. A slot number names a device of a process on this host; it is claimed by binding
  * an abstract socket, so it is free again when the process ends in whatever way. All functions are for the engine's
  * thread (or with the device lock held), but wire_wake.
  */
@@ -48,7 +48,7 @@ void wire_close(struct wire *w);
 void wire_abandon(struct wire *w);
 
 uint32_t wire_slot(const struct wire *w);
-uint32_t wire_ipv4(uint32_t slot); /* host byte order */
+uint32_t wire_ipv4(const struct wire *w, uint32_t slot); /* host byte order */
 const char *wire_kind(const struct wire *w);
 /* How many packets a queue pair may have in flight without flooding the receiver. */
 unsigned wire_window(const struct wire *w);

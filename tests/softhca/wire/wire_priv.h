@@ -55,6 +55,7 @@ struct wire {
     struct fault_plan *faults;
     struct wire_stats stats;
     uint32_t slot;
+    uint32_t net;                /* address of slot 0 */
     int listen_sock, epoll, wake;
     int pcap;
     struct udp *udp;             /* NULL: shared memory */
