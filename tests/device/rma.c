@@ -100,6 +100,59 @@ static void all_shifts(struct args *a, const char *name, int scope)
     tap_point("%s: put, put with signal and get of %d lengths at odd addresses", name, N_LENGTHS);
 }
 
+/* ---- the copy loops, which change with the length: by one thread that takes every rank in turn ---- */
+
+#define COPY_SPAN (1024 * 16 * 14)
+
+struct copy {
+    char *to, *from; /* local */
+    uint32_t len, size;
+    int far;
+};
+
+KERNEL(copy_ranks, struct copy)
+{
+    for (uint32_t rank = 0; rank < a.size; rank++)
+        shmemi_copy_from(a.far, a.to, a.from, a.len, rank, a.size);
+}
+
+/* `turns`: vectors of 16 bytes a thread; `more`: vectors beyond. */
+static int copy_wrong(struct copy *a, int turns, int more)
+{
+    static char got[COPY_SPAN], zero[COPY_SPAN];
+    int bad = 0;
+
+    a->len = a->size * 16 * (uint32_t)turns + 16 * (uint32_t)more;
+    dev_write(a->to, zero, COPY_SPAN);
+    LAUNCH(copy_ranks, struct copy, *a, 1, 1);
+    dev_read(got, a->to, COPY_SPAN);
+    for (uint32_t i = 0; i < COPY_SPAN; i++)
+        bad += got[i] != (i < a->len ? pattern(1, (int)i) : 0);
+    return bad;
+}
+
+static void copy_loops(void)
+{
+    static const uint32_t sizes[] = { 32, 72, 512, 1024 };
+    static char fill[COPY_SPAN];
+    struct copy a;
+
+    memset(&a, 0, sizeof a);
+    a.to = (char *)dev_local(COPY_SPAN);
+    a.from = (char *)dev_local(COPY_SPAN);
+    for (int i = 0; i < COPY_SPAN; i++)
+        fill[i] = pattern(1, i);
+    dev_write(a.from, fill, COPY_SPAN);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int k = 0; k < 2 * 13 * 3; k++) {
+            a.size = sizes[s];
+            a.far = k & 1;
+            if (!tap_check_eq(copy_wrong(&a, k / 6, (k / 2 % 3) * 7), 0))
+                tap_diag("%u threads, %u bytes, far %d", (unsigned)a.size, (unsigned)a.len, a.far);
+        }
+    tap_point("loops of every length in vectors a thread, from near and from far");
+}
+
 int main(void)
 {
     static char fill[SPAN];
@@ -120,5 +173,6 @@ int main(void)
         a.sig = (uint64_t *)dev_malloc(8);
         all_shifts(&a, scope == 0 ? "thread" : scope == 1 ? "warp" : "block", scope);
     }
+    copy_loops();
     return dev_done();
 }

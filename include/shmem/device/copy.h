@@ -138,6 +138,41 @@ SHMEMI_DEV uint32_t shmemi_copy_turns(char **to_io, const char **from_io, uint32
 }
 
 /*
+ * Far memory to near: the loads of a warp's next turn are under way before it stores the last one's, since what counts is how much
+ * is on its way here.  At least one turn; worth it from two.
+ */
+SHMEMI_DEV uint32_t shmemi_copy_ahead(char **to_io, const char **from_io, uint32_t n, uint32_t rank, uint32_t size)
+{
+    uint32_t turn = size * SHMEMI_COPY_DEPTH, at = ((rank & ~31u) * SHMEMI_COPY_DEPTH + (rank & 31)) * 16;
+    const char *from = *from_io;
+    char *to = *to_io;
+    struct shmemi_v16 v[SHMEMI_COPY_DEPTH], next[SHMEMI_COPY_DEPTH];
+
+    SHMEMI_UNROLL
+    for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+        v[k] = shmemi_ld16(from + at + k * 512);
+    SHMEMI_ROLLED
+    for (n -= turn; n >= turn; n -= turn, to += turn * 16) {
+        from += turn * 16;
+        SHMEMI_UNROLL
+        for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+            next[k] = shmemi_ld16(from + at + k * 512);
+        SHMEMI_UNROLL
+        for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+            shmemi_st16(to + at + k * 512, v[k]);
+        SHMEMI_UNROLL
+        for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+            v[k] = next[k];
+    }
+    SHMEMI_UNROLL
+    for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
+        shmemi_st16(to + at + k * 512, v[k]);
+    *from_io = from + turn * 16;
+    *to_io = to + turn * 16;
+    return n;
+}
+
+/*
  * Near memory to far: every thread sends one vector first, and from then on loads its next two before it stores the last ones,
  * so that stores never wait for a whole turn of loads.  At least three vectors a thread.
  */
@@ -177,13 +212,23 @@ SHMEMI_DEV uint32_t shmemi_copy_flow(char **to_io, const char **from_io, uint32_
 
 #define SHMEMI_COPY_MOST ((uint32_t)1 << 27) /* vectors at a time: 2 GiB */
 
+/* Of a copy of three vectors a thread or more; what is left is returned. */
+SHMEMI_DEV uint32_t shmemi_copy_many(char **to, const char **from, uint32_t n, uint32_t rank, uint32_t size, int far)
+{
+    if (!far && size >= 512 && n < size * SHMEMI_COPY_FLOW)
+        return shmemi_copy_flow(to, from, n, rank, size);
+    if (size % 32 != 0)
+        return n;
+    if (far && n >= size * (2 * SHMEMI_COPY_DEPTH))
+        return shmemi_copy_ahead(to, from, n, rank, size);
+    return shmemi_copy_turns(to, from, n, rank, size);
+}
+
 /* At most SHMEMI_COPY_MOST vectors.  `far`: the source is another PE's memory, where what is under way decides. */
 SHMEMI_DEV_LARGE void shmemi_copy_vectors(char *to, const char *from, uint32_t n, uint32_t rank, uint32_t size, int far)
 {
-    if (!far && size >= 512 && n >= size * 3 && n < size * SHMEMI_COPY_FLOW)
-        n = shmemi_copy_flow(&to, &from, n, rank, size);
-    else if (size % 32 == 0)
-        n = shmemi_copy_turns(&to, &from, n, rank, size);
+    if (n >= size * 3)
+        n = shmemi_copy_many(&to, &from, n, rank, size, far);
     shmemi_copy_rest(to, from, (int32_t)n, rank, size);
 }
 
