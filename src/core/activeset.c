@@ -216,6 +216,7 @@ struct shmemi_group shmemi_set(int start, int log_stride, int size, long *psync,
         shmemi_fatal(call, "PE %d is not in the active set PE_start %d, logPE_stride %d, PE_size %d", shmemi.my_pe,
                      start, log_stride, size);
     shmemi_check_symmetric(psync, USED * sizeof(long), call);
+    shmemi_check_aligned(psync, sizeof(long), call);
     for (int i = 0; shmemi.n_nodes > 1 && i < size && !g.far; i++)
         g.far = !shmemi.peers[shmemi_group_pe(&g, i)].ctl;
     return g;

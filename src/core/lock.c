@@ -101,11 +101,38 @@ static void wait_bits(const struct lock *l, uint32_t bits, uint32_t not_value)
     shmemi_wait_done(&w);
 }
 
+/* A long that was never a lock, or was not zeroed, would be waited for without end. */
+SHMEMI_NORETURN static void no_lock(const struct lock *l, uint32_t half)
+{
+    shmemi_fatal(l->call, "the long at %p is no lock, one half of it was %#x: a lock is zero on all PEs before its first use, "
+                 "and nothing but these calls changes it", (const void *)l->addr, half);
+}
+
 static bool claim_node(const struct lock *l)
 {
     const uint32_t idle = 0;
+    uint32_t old = change(l, SHMEMI_AMO_CSWAP, shmemi.my_pe, NODE, BUSY, &idle);
 
-    return change(l, SHMEMI_AMO_CSWAP, shmemi.my_pe, NODE, BUSY, &idle) == idle;
+    if (shmemi_unlikely(old != idle && !(old & BUSY)))
+        no_lock(l, old);
+    return old == idle;
+}
+
+/* Who was last in the queue, plus 1, or 0.  This PE was not in it. */
+static uint32_t check_tail(const struct lock *l, uint32_t tail)
+{
+    if (shmemi_unlikely(tail > (uint32_t)shmemi.n_pes || tail == (uint32_t)shmemi.my_pe + 1))
+        no_lock(l, tail);
+    return tail;
+}
+
+/* Until no other thread of this PE holds the lock or waits for it. */
+static void wait_for_node(const struct lock *l)
+{
+    if (shmemi.thread_level < SHMEM_THREAD_MULTIPLE)
+        shmemi_fatal(l->call, "PE %d holds the lock at %p already and would wait for itself", shmemi.my_pe,
+                     (const void *)l->addr);
+    wait_bits(l, BUSY, BUSY);
 }
 
 static void free_node(const struct lock *l)
@@ -121,9 +148,9 @@ SHMEMI_API(void, shmem_set_lock, (long *lock))
     uint32_t me = (uint32_t)shmemi.my_pe + 1, before;
 
     while (!claim_node(&l))
-        wait_bits(&l, BUSY, BUSY);
+        wait_for_node(&l);
     /* Acquire: the holder before released with its swap or compare-swap of TAIL. */
-    before = change(&l, SHMEMI_AMO_SWAP, l.home, TAIL, me, NULL);
+    before = check_tail(&l, change(&l, SHMEMI_AMO_SWAP, l.home, TAIL, me, NULL));
     if (before == 0)
         return;
     l.before = (int)before - 1;
@@ -138,7 +165,7 @@ SHMEMI_API(int, shmem_test_lock, (long *lock))
 
     if (!claim_node(&l))
         return 1;
-    if (change(&l, SHMEMI_AMO_CSWAP, l.home, TAIL, (uint32_t)shmemi.my_pe + 1, &nobody) == nobody)
+    if (check_tail(&l, change(&l, SHMEMI_AMO_CSWAP, l.home, TAIL, (uint32_t)shmemi.my_pe + 1, &nobody)) == nobody)
         return 0;
     free_node(&l);
     return 1;

@@ -89,17 +89,17 @@ struct word {
     uint64_t value; /* key */
 };
 
-static long long readable(enum shmemi_kind kind, uint64_t key)
-{
-    return (long long)(kind & 1 ? key : key ^ (1ull << 63));
-}
-
 static void describe_word(const void *arg, char *buf, size_t len)
 {
     const struct word *w = arg;
+    const uint64_t sign = 1ull << 63, now = load_key(w->kind, w->ivar);
 
-    snprintf(buf, len, "%p %s %lld, which is %lld now", w->ivar, cmp_names[w->cmp], readable(w->kind, w->value),
-             readable(w->kind, load_key(w->kind, w->ivar)));
+    if (w->kind & 1)
+        snprintf(buf, len, "%p %s %llu, which is %llu now", w->ivar, cmp_names[w->cmp], (unsigned long long)w->value,
+                 (unsigned long long)now);
+    else
+        snprintf(buf, len, "%p %s %lld, which is %lld now", w->ivar, cmp_names[w->cmp], (long long)(w->value ^ sign),
+                 (long long)(now ^ sign));
 }
 
 uint64_t shmemi_wait_until(enum shmemi_kind kind, const void *ivar, int cmp, const void *value, const char *call)

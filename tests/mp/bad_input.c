@@ -41,6 +41,13 @@
  * dies: bad_stride | shmem_long_iput\] stride dst is 0: it must be at least 1
  * dies: bad_block_stride | shmem_long_ibput\] stride sst is 1: it must be at least 2
  * dies: bad_signal_op | shmem_long_put_signal\] sig_op 9 is neither
+ * dies: wait_unsigned | shmem_uint64_wait_until\] gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 18446744073709551615, which is 0 now
+ * dies: lock_twice | shmem_set_lock\] PE [0-9]+ holds the lock at 0x[0-9a-f]+ already and would wait for itself
+ * dies: lock_garbage | shmem_set_lock\] the long at 0x[0-9a-f]+ is no lock, one half of it was 0x12345678
+ * dies: lock_garbage_test | shmem_test_lock\] the long at 0x[0-9a-f]+ is no lock, one half of it was 0x1:
+ * dies: lock_garbage_tail | shmem_set_lock\] the long at 0x[0-9a-f]+ is no lock, one half of it was 0x12345678
+ * dies: lock_not_held | shmem_clear_lock\] PE [0-9]+ does not hold the lock at 0x[0-9a-f]+
+ * dies: sync_odd | shmem_barrier\] address 0x[0-9a-f]+ is not aligned to 8 bytes
  * dies: bad_thread_level | shmem_init_thread\] thread level 17
  * run: n=1,2 timeout=30
  * nodes: some=one timeout=30 dies=pe_high,private_address,past_heap,after_finalize,dead_ctx,atomic_odd
@@ -167,6 +174,41 @@ static void bad_signal_op(void)
     shmem_long_put_signal(block, block, 1, (uint64_t *)(block + 8), 1, 9, 0);
 }
 
+static void wait_unsigned(void)
+{
+    *block = 0;
+    shmem_uint64_wait_until((uint64_t *)block, SHMEM_CMP_EQ, UINT64_MAX);
+}
+static void lock_twice(void)
+{
+    shmem_set_lock(block);
+    shmem_set_lock(block);
+}
+/* A long that holds something else, on all PEs: first as a PE's own place in the queue, then as the queue's end. */
+static void fill_lock(long value)
+{
+    *block = value;
+    shmem_barrier_all();
+}
+static void lock_garbage(void)
+{
+    fill_lock(0x1234567800000000);
+    shmem_set_lock(block);
+}
+static void lock_garbage_test(void)
+{
+    fill_lock(0x100000000);
+    while (shmem_test_lock(block))
+        continue;
+}
+static void lock_garbage_tail(void)
+{
+    fill_lock(0x12345678);
+    shmem_set_lock(block);
+}
+static void lock_not_held(void) { shmem_clear_lock(block); }
+static void sync_odd(void) { shmem_barrier(0, 0, tap_n, odd()); }
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -178,6 +220,7 @@ static const struct {
     CASE(bad_cmp), CASE(wait_private),
     CASE(wait_odd), CASE(wait_set_odd), CASE(atomic_odd), CASE(signal_odd), CASE(signal_private), CASE(no_ctx), CASE(no_ctx_team), CASE(no_team), CASE(no_axis), CASE(no_level),
     CASE(no_answer), CASE(no_version), CASE(no_name), CASE(no_pes), CASE(no_values), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
+    CASE(wait_unsigned), CASE(lock_twice), CASE(lock_garbage), CASE(lock_garbage_test), CASE(lock_garbage_tail), CASE(lock_not_held), CASE(sync_odd),
 #undef CASE
 };
 
@@ -189,6 +232,8 @@ int main(int argc, char **argv)
         return shmem_my_pe();
     if (!strcmp(name, "put_before_init"))
         shmem_long_p(&global, 1, 0);
+    if (!strcmp(name, "wait_unsigned"))
+        setenv("MARROW_TIMEOUT", "1", 1);
     if (!strcmp(name, "bad_thread_level"))
         shmem_init_thread(17, NULL);
     tap_init();
