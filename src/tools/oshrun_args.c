@@ -375,6 +375,8 @@ void osh_parse(struct osh_options *opt, int argc, char **argv)
         }
         if (argc == 0 || strcmp(argv[0], ":") == 0)
             usage("%s", "no program given");
+        if (!*argv[0])
+            usage("%s", "the program's name is empty: a variable that is not set?");
         int n = parse_program(opt, argc, argv, literal);
         argc -= n, argv += n;
     } while (argc);

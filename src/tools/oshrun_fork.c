@@ -106,10 +106,14 @@ static void drain(struct osh_stream *s)
 static void report_exec(const struct osh_pe *p, int error)
 {
     const char *prog = p->app->argv[0];
-    bool hint = error == ENOENT && !strchr(prog, '/') && access(prog, X_OK) == 0;
+    bool path = strchr(prog, '/') != NULL, relative = p->app->wdir && prog[0] != '/';
+    bool hint = error == ENOENT && !path && access(prog, X_OK) == 0;
 
     if (p->app->wdir && access(p->app->wdir, X_OK))
         osh_say("cannot run in folder %s: %s", p->app->wdir, strerror(errno));
+    else if (error == ENOENT && path && !relative && access(prog, X_OK) == 0)
+        osh_say("cannot execute %s: it is there, but not the interpreter that its first line or the loader that its header names",
+                prog);
     else
         osh_say("cannot execute %s: %s%s%s%s", prog, strerror(error), hint ? " in PATH; is ./" : "",
                 hint ? prog : "", hint ? " meant?" : "");

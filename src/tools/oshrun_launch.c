@@ -165,6 +165,24 @@ static void build_srun(const struct osh_options *opt, struct command *c)
         add(c, *arg);
 }
 
+/* As a shell would need it. */
+static void print_word(const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*word);
+    putchar('\'');
+}
+
 int osh_exec_launcher(const struct osh_options *opt)
 {
     static struct command c;
@@ -180,9 +198,12 @@ int osh_exec_launcher(const struct osh_options *opt)
         build_mpirun(opt, &c);
     }
     if (opt->show) {
-        for (int i = 0; i < c.argc; i++)
-            printf("%s%s", i ? " " : "", c.argv[i]);
-        printf("\n");
+        for (int i = 0; i < c.argc; i++) {
+            if (i)
+                putchar(' ');
+            print_word(c.argv[i]);
+        }
+        putchar('\n');
         return 0;
     }
     if (opt->launcher == OSH_MPIRUN)

@@ -66,6 +66,11 @@ holds "said once" test "$(wc -l < "$dir/err")" = 1
 (cd "$dir" && printf '#!/bin/sh\necho here\n' > localprog && chmod +x localprog)
 go 30 sh -c "cd '$dir' && exec '$oshrun' -n 1 localprog"
 expect 127 "is ./localprog meant" "a program of this folder without ./"
+printf '#!/no/such/shell\n' > "$dir/odd" && chmod +x "$dir/odd"
+go 30 "$oshrun" -n 2 "$dir/odd"
+expect 127 "cannot execute $dir/odd: it is there, but not the interpreter" "a script whose interpreter is not there"
+go 30 "$oshrun" -n 2 "" ring
+expect 2 "^oshrun: the program's name is empty" "no name where the program should be"
 go 30 "$oshrun" -n 2 --wdir "$dir/none" true
 expect 126 "cannot run in folder $dir/none" "a folder that is not there"
 go 30 "$oshrun" -n 2 --timeout 1 sleep 20

@@ -43,6 +43,8 @@ go 30 "$oshrun" --launcher mpirun --nodes 2 "$job" : -n 2 "$job"
 expect 2 "--nodes with several programs: each needs its -n" "--nodes with several programs"
 go 30 "$oshrun" --launcher mpirun --show --nodes 3 "$job"
 holds "--nodes without -n: one PE on each" eval '[ "$status" = 0 ] && grep -Eq "MARROW_NODE=n2" "$dir/out" && ! grep -q "MARROW_NODE=n3" "$dir/out"'
+go 30 "$oshrun" --launcher mpirun --show -n 2 "./my prog" "it's" ''
+holds "--show is quoted for a shell" grep -Fq -- "-n 2 './my prog' 'it'\\''s' ''" "$dir/out"
 if [ -x "$nic" ]; then
     go 60 env SHMEM_SYMMETRIC_SIZE=16M MARROW_IB_TIMEOUT=16 "$nic" "$oshrun" --nodes 2 "$job"
     holds "so it is without a launcher" eval '[ "$status" = 0 ] && grep -q "PE 0 of 2 on n0" "$dir/out" && grep -q "PE 1 of 2 on n1" "$dir/out"'
