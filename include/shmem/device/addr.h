@@ -30,12 +30,6 @@ SHMEMI_DEV int shmemi_dev_nic_amos(void)
     return SHMEMI_NIC_PATH && (shmemi_dev_state.nic.flags & SHMEMI_DEV_NIC_ATOMICS) != 0;
 }
 
-/* Of an address that shmemi_dev_reach has given: do loads and stores lead there? */
-SHMEMI_DEV int shmemi_dev_near(const void *at)
-{
-    return !SHMEMI_NIC_PATH || at != 0;
-}
-
 /* While a kernel lives, the host can read the queue that has failed; no longer than it may take to explain it. */
 SHMEMI_DEV_COLD void shmemi_dev_linger(struct shmemi_dev_report *r)
 {
@@ -46,7 +40,7 @@ SHMEMI_DEV_COLD void shmemi_dev_linger(struct shmemi_dev_report *r)
 }
 
 /* Leaves a record for the host, which prints it and ends the job, and ends the kernel. */
-SHMEMI_DEV_COLD void shmemi_dev_fail(uint32_t error, uint32_t call, uint64_t a, uint64_t b, uint64_t c)
+SHMEMI_DEV_LAST void shmemi_dev_fail(uint32_t error, uint32_t call, uint64_t a, uint64_t b, uint64_t c)
 {
     struct shmemi_dev_report *r = shmemi_dev_state.report;
     uint32_t unclaimed = 0;
@@ -64,6 +58,7 @@ SHMEMI_DEV_COLD void shmemi_dev_fail(uint32_t error, uint32_t call, uint64_t a, 
     if (r && error == SHMEMI_DEV_NIC)
         shmemi_dev_linger(r);
     shmemi_trap();
+    shmemi_gone();
 }
 
 /* 0: this PE cannot reach it. */
@@ -101,9 +96,8 @@ SHMEMI_DEV void shmemi_dev_check_word(const void *addr, uint32_t size, uint32_t 
         shmemi_dev_fail(SHMEMI_DEV_MISALIGNED, call, (uint64_t)(uintptr_t)addr, size, 0);
 }
 
-/* What the functions below do not see at once: the host heap, ranges to be looked at, and what is wrong. */
-SHMEMI_DEV_COLD uint64_t shmemi_dev_look_up(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call,
-                                            int or_far)
+/* What shmemi_dev_locate does not see at once: the host heap, ranges to be looked at, and what is wrong.  or_far: 0 for a far PE. */
+SHMEMI_DEV uint64_t shmemi_dev_search(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call, int or_far)
 {
     uint64_t room, at;
 
@@ -118,38 +112,39 @@ SHMEMI_DEV_COLD uint64_t shmemi_dev_look_up(const void *addr, uint64_t len, uint
     return at;
 }
 
-/* Device heaps that stores reach take one branch. */
-SHMEMI_DEV uint64_t shmemi_dev_locate(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call, int or_far)
+SHMEMI_DEV_COLD uint64_t shmemi_dev_look_up(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call)
+{
+    return shmemi_dev_search(addr, len, align, world, call, 0);
+}
+
+/*
+ * Device heaps that stores reach take one branch: true, and where it is.  What is not found so is left to a function: to
+ * shmemi_dev_look_up, or to one that goes the NIC's way where only that leads there, so that the path of loads and stores is
+ * left by this branch and no other.
+ */
+SHMEMI_DEV int shmemi_dev_found(const void *addr, uint32_t align, int world, uint64_t *at_out)
 {
     uint64_t off = (uint64_t)(uintptr_t)addr - shmemi_dev_state.dheap_base, base = 0;
 
     if ((uint32_t)world < (uint32_t)shmemi_dev_state.n_pes && !shmemi_dev_state.check)
         base = shmemi_dev_base(world, 1);
-    if (SHMEMI_LIKELY((base != 0) & (off < shmemi_dev_state.dheap_len) & ((off & (align - 1)) == 0)))
-        return base + off;
-    return shmemi_dev_look_up(addr, len, align, world, call, or_far);
+    *at_out = base + off;
+    return SHMEMI_LIKELY((base != 0) & (off < shmemi_dev_state.dheap_len) & ((off & (align - 1)) == 0));
 }
 
-/* Where it lies for loads and stores; null where only the NIC leads (far.h). */
-SHMEMI_DEV char *shmemi_dev_reach(const void *addr, uint64_t len, int world, uint32_t call)
+SHMEMI_DEV uint64_t shmemi_dev_locate(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call)
 {
-    uint64_t at = shmemi_dev_locate(addr, len, 1, world, call, 1);
+    uint64_t at;
 
-    if (!SHMEMI_NIC_PATH)
-        SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
-    return (char *)(uintptr_t)at;
-}
-
-/* Of a word, which must be aligned to its size. */
-SHMEMI_DEV char *shmemi_dev_reach_word(const void *addr, uint32_t size, int world, uint32_t call)
-{
-    return (char *)(uintptr_t)shmemi_dev_locate(addr, size, size, world, call, 1);
+    if (!shmemi_dev_found(addr, align, world, &at))
+        at = shmemi_dev_look_up(addr, len, align, world, call);
+    return at;
 }
 
 /* Where nothing but loads and stores will do. */
 SHMEMI_DEV char *shmemi_dev_remote(const void *addr, uint64_t len, int world, uint32_t call)
 {
-    uint64_t at = shmemi_dev_locate(addr, len, 1, world, call, 0);
+    uint64_t at = shmemi_dev_locate(addr, len, 1, world, call);
 
     SHMEMI_ASSUME_GLOBAL((char *)(uintptr_t)at);
     return (char *)(uintptr_t)at;

@@ -23,10 +23,12 @@
 #if defined(__CUDACC__)
 #define SHMEMI_DEV static __device__ __forceinline__
 #define SHMEMI_DEV_COLD static inline __device__ __noinline__
+#define SHMEMI_DEV_LAST static inline __device__ __noinline__ __attribute__((noreturn)) /* callers save nothing for it */
 #define SHMEMI_DEV_LARGE static inline __device__ __noinline__
 #else
 #define SHMEMI_DEV static inline __attribute__((always_inline, unused))
 #define SHMEMI_DEV_COLD static __attribute__((cold, noinline, unused))
+#define SHMEMI_DEV_LAST static __attribute__((cold, noinline, noreturn, unused))
 #define SHMEMI_DEV_LARGE static inline __attribute__((unused))
 #endif
 
@@ -126,13 +128,21 @@ SHMEMI_DEV void shmemi_trap(void)
     __trap();
 }
 
+/* Behind a trap, which need not take effect at once. */
+#define shmemi_gone()                \
+    do {                             \
+        asm volatile("exit;");       \
+        __builtin_unreachable();     \
+    } while (0)
+
 extern "C" __device__ void __assertfail(const char *condition, const char *file, unsigned line, const char *function,
                                         size_t char_size);
 
 /* The driver prints this on stderr and fails the launch; there is no other way to be heard before init. */
-SHMEMI_DEV_COLD void shmemi_not_started(void)
+SHMEMI_DEV_LAST void shmemi_not_started(void)
 {
     __assertfail("shmem_init has not been called", "shmem.h", 0, "a kernel that calls shmem routines", 1);
+    shmemi_gone();
 }
 
 /* In a loop whose answer comes from another PE and is near: on a GPU polls follow one another at once. */
@@ -202,7 +212,9 @@ SHMEMI_DEV void shmemi_trap(void)
     __builtin_trap();
 }
 
-SHMEMI_DEV_COLD void shmemi_not_started(void)
+#define shmemi_gone() __builtin_unreachable()
+
+SHMEMI_DEV_LAST void shmemi_not_started(void)
 {
     __builtin_trap();
 }

@@ -17,6 +17,40 @@
 
 #ifdef SHMEMI_DEVICE_CODE
 
+/* ---- teams of several nodes: one call each, away from the near way ---- */
+
+SHMEMI_DEV_COLD int shmemi_exchange_nodes(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                          uint64_t step, uint64_t len, uint32_t call)
+{
+    return SHMEMI_BEHIND(shmemi_nodes_exchange)(scope, team, (char *)dest, (const char *)source, step, len, call);
+}
+
+SHMEMI_DEV_COLD int shmemi_alltoalls_nodes(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                           int64_t dst, int64_t sst, uint64_t nelems, uint32_t elem)
+{
+    return SHMEMI_BEHIND(shmemi_nodes_alltoalls)(scope, team, (char *)dest, (const char *)source, dst, sst, nelems, elem);
+}
+
+SHMEMI_DEV_COLD int shmemi_collect_nodes(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                         uint64_t len)
+{
+    return SHMEMI_BEHIND(shmemi_nodes_collect)(scope, team, (char *)dest, (const char *)source, len);
+}
+
+SHMEMI_DEV_COLD int shmemi_broadcast_nodes(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
+                                           uint64_t len, int root)
+{
+    return SHMEMI_BEHIND(shmemi_nodes_broadcast)(scope, team, (char *)dest, (const char *)source, len, root);
+}
+
+SHMEMI_DEV_COLD int shmemi_reduce_nodes(enum shmemi_scope scope, shmem_team_t team, enum shmemi_red_kind kind,
+                                        enum shmemi_red_op op, void *dest, const void *source, uint64_t len)
+{
+    return SHMEMI_BEHIND(shmemi_nodes_reduce)(scope, team, kind, op, (char *)dest, (const char *)source, len);
+}
+
+/* ---- one node ---- */
+
 /* Meets the others, with a fence, and copies the own block: by the threads that do not serve members, if there are any. */
 SHMEMI_DEV_LARGE void shmemi_exchange_meet(struct shmemi_op *o, char *own_dest, const char *own_source, uint64_t len)
 {
@@ -43,7 +77,7 @@ SHMEMI_DEV void shmemi_exchange(struct shmemi_op *o, char *dest, const char *sou
     } else if (len <= shmemi_sync_message(o->n)) {
         shmemi_lines_send(o, source, send_step, len);
         shmemi_copy(own_dest, own_source, len, o->rank, o->size);
-        shmemi_lines_receive(o, dest, len, len);
+        shmemi_lines_receive(o, dest, len, len, 0);
         shmemi_op_met(o);
     } else {
         SHMEMI_ROLLED
@@ -72,8 +106,8 @@ SHMEMI_DEV_LARGE int shmemi_near_fcollect(enum shmemi_scope scope, shmem_team_t 
 SHMEMI_DEV int shmemi_dev_fcollect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                          uint64_t len)
 {
-    if (shmemi_team_is_far(team))
-        return SHMEMI_BEHIND(shmemi_nodes_exchange)(scope, team, (char *)dest, (const char *)source, 0, len, SHMEMI_CALL_FCOLLECT);
+    if (SHMEMI_UNLIKELY(shmemi_team_is_far(team)))
+        return shmemi_exchange_nodes(scope, team, dest, source, 0, len, SHMEMI_CALL_FCOLLECT);
     return shmemi_near_fcollect(scope, team, dest, source, len);
 }
 
@@ -92,8 +126,8 @@ SHMEMI_DEV_LARGE int shmemi_near_alltoall(enum shmemi_scope scope, shmem_team_t 
 SHMEMI_DEV int shmemi_dev_alltoall(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                          uint64_t len)
 {
-    if (shmemi_team_is_far(team))
-        return SHMEMI_BEHIND(shmemi_nodes_exchange)(scope, team, (char *)dest, (const char *)source, len, len, SHMEMI_CALL_ALLTOALL);
+    if (SHMEMI_UNLIKELY(shmemi_team_is_far(team)))
+        return shmemi_exchange_nodes(scope, team, dest, source, len, len, SHMEMI_CALL_ALLTOALL);
     return shmemi_near_alltoall(scope, team, dest, source, len);
 }
 
@@ -123,8 +157,8 @@ SHMEMI_DEV_LARGE int shmemi_near_alltoalls(enum shmemi_scope scope, shmem_team_t
 SHMEMI_DEV int shmemi_dev_alltoalls(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                           int64_t dst, int64_t sst, uint64_t nelems, uint32_t elem)
 {
-    if (shmemi_team_is_far(team))
-        return SHMEMI_BEHIND(shmemi_nodes_alltoalls)(scope, team, (char *)dest, (const char *)source, dst, sst, nelems, elem);
+    if (SHMEMI_UNLIKELY(shmemi_team_is_far(team)))
+        return shmemi_alltoalls_nodes(scope, team, dest, source, dst, sst, nelems, elem);
     return shmemi_near_alltoalls(scope, team, dest, source, dst, sst, nelems, elem);
 }
 
@@ -138,7 +172,7 @@ SHMEMI_DEV_LARGE int shmemi_near_collect(enum shmemi_scope scope, shmem_team_t t
 
     o = shmemi_op_begin(scope, team, SHMEMI_CALL_COLLECT);
     shmemi_lines_send(&o, (const char *)&len, 0, 8);
-    before = shmemi_collect_before(&o, len);
+    before = shmemi_collect_before(&o, len, 0);
     o.epoch++;
     SHMEMI_ROLLED
     for (uint32_t p = 0; len && p < o.n; p++) {
@@ -156,8 +190,8 @@ SHMEMI_DEV_LARGE int shmemi_near_collect(enum shmemi_scope scope, shmem_team_t t
 SHMEMI_DEV int shmemi_dev_collect(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                         uint64_t len)
 {
-    if (shmemi_team_is_far(team))
-        return SHMEMI_BEHIND(shmemi_nodes_collect)(scope, team, (char *)dest, (const char *)source, len);
+    if (SHMEMI_UNLIKELY(shmemi_team_is_far(team)))
+        return shmemi_collect_nodes(scope, team, dest, source, len);
     return shmemi_near_collect(scope, team, dest, source, len);
 }
 
@@ -232,8 +266,8 @@ SHMEMI_DEV_LARGE int shmemi_near_broadcast(enum shmemi_scope scope, shmem_team_t
 SHMEMI_DEV int shmemi_dev_broadcast(enum shmemi_scope scope, shmem_team_t team, void *dest, const void *source,
                                           uint64_t len, int root)
 {
-    if (shmemi_team_is_far(team))
-        return SHMEMI_BEHIND(shmemi_nodes_broadcast)(scope, team, (char *)dest, (const char *)source, len, root);
+    if (SHMEMI_UNLIKELY(shmemi_team_is_far(team)))
+        return shmemi_broadcast_nodes(scope, team, dest, source, len, root);
     return shmemi_near_broadcast(scope, team, dest, source, len, root);
 }
 
@@ -339,8 +373,8 @@ SHMEMI_DEV int shmemi_dev_reduce(enum shmemi_scope scope, shmem_team_t team, enu
     uint64_t len = nelems * shmemi_red_size(kind);
     struct shmemi_op o;
 
-    if (shmemi_team_is_far(team))
-        return SHMEMI_BEHIND(shmemi_nodes_reduce)(scope, team, kind, op, (char *)dest, (const char *)source, len);
+    if (SHMEMI_UNLIKELY(shmemi_team_is_far(team)))
+        return shmemi_reduce_nodes(scope, team, kind, op, dest, source, len);
     o = shmemi_op_begin(scope, team, SHMEMI_CALL_REDUCE);
     if (len == 0)
         shmemi_op_meet(&o, SHMEMI_SYNC_RELAXED);

@@ -50,7 +50,7 @@ SHMEMI_DEV_LARGE void shmemi_puts_far(const struct shmemi_op *o, char *dest, con
 
         if (!shmemi_sync_is_far(&o->t, to))
             continue;
-        (void)shmemi_dev_reach(dest, len, shmemi_op_world(o, to), o->call); /* is it symmetric? */
+        shmemi_apart_check(dest, len, shmemi_op_world(o, to), o->call);
         shmemi_far_row_put(0, dest, source + to * step, len, 0, shmemi_op_world(o, to), o->call);
     }
 }
@@ -67,7 +67,7 @@ SHMEMI_DEV_LARGE void shmemi_puts_done(const struct shmemi_op *o)
 SHMEMI_DEV_LARGE void shmemi_strided_far(const struct shmemi_op *o, uint32_t to, char *dest, uint64_t dst, const char *source,
                                          uint64_t sst, uint64_t n, uint32_t elem)
 {
-    (void)shmemi_dev_reach(dest, (n - 1) * dst + elem, shmemi_op_world(o, to), o->call);
+    shmemi_apart_check(dest, (n - 1) * dst + elem, shmemi_op_world(o, to), o->call);
     SHMEMI_ROLLED
     for (uint64_t i = o->rank; i < n; i += o->size)
         shmemi_far_row_put(0, dest + i * dst, source + i * sst, elem, 0, shmemi_op_world(o, to), o->call);
@@ -123,7 +123,7 @@ SHMEMI_DEV_LARGE void shmemi_cast_near(const struct shmemi_op *o, const struct s
         if (to == o->me || shmemi_sync_is_far(&o->t, to))
             continue;
         if (!by_lines) {
-            shmemi_nodes_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), data, len, o->rank, o->size);
+            shmemi_nodes_copy(shmemi_apart_remote(dest, len, shmemi_op_world(o, to), o->call), data, len, o->rank, o->size);
             continue;
         }
         SHMEMI_ROLLED
@@ -147,7 +147,7 @@ SHMEMI_DEV_LARGE void shmemi_cast_down(const struct shmemi_op *o, const struct s
             shmemi_lines_post(o, to, c->root, k % posts * SHMEMI_LINES_POST, data, len);
             continue;
         }
-        (void)shmemi_dev_reach(dest, len, shmemi_op_world(o, to), o->call);
+        shmemi_apart_check(dest, len, shmemi_op_world(o, to), o->call);
         shmemi_far_row_put(0, dest, data, len, SHMEMI_SQ_DEFER, shmemi_op_world(o, to), o->call); /* the flag follows */
         shmemi_sync_tell(&o->t, 0, to, o->epoch, o->call);
     }
@@ -178,7 +178,7 @@ SHMEMI_DEV_LARGE void shmemi_cast_take(const struct shmemi_op *o, const struct s
         shmemi_sync_hear(&o->t, 0, c->up, o->epoch, SHMEMI_SYNC_POSTED, 0, o->call);
     SHMEMI_ROLLED
     for (uint32_t line = o->rank; by_lines && line < shmemi_lines(len); line += o->size)
-        shmemi_word_out(dest + (uint64_t)line * 8, shmemi_line_get(o, from + line, c->up), shmemi_line_bytes(len, line));
+        shmemi_word_out(dest + (uint64_t)line * 8, shmemi_nodes_line(o, from + line, c->up), shmemi_line_bytes(len, line));
     shmemi_group_sync(o->scope);
 }
 
@@ -219,7 +219,7 @@ SHMEMI_DEV_LARGE void shmemi_puts_near(const struct shmemi_op *o, char *dest, co
         uint32_t to = o->me + p < o->n ? o->me + p : o->me + p - o->n;
 
         if (!shmemi_sync_is_far(&o->t, to))
-            shmemi_nodes_copy(shmemi_dev_remote(dest, len, shmemi_op_world(o, to), o->call), source + to * step, len, o->rank, o->size);
+            shmemi_nodes_copy(shmemi_apart_remote(dest, len, shmemi_op_world(o, to), o->call), source + to * step, len, o->rank, o->size);
     }
 }
 
@@ -245,7 +245,7 @@ SHMEMI_DEV_LARGE int shmemi_nodes_exchange(enum shmemi_scope scope, shmem_team_t
     if (len && len <= shmemi_sync_message(o.n)) {
         shmemi_lines_send_nodes(&o, source, step, len);
         shmemi_nodes_copy(dest + o.me * len, source + o.me * step, len, o.rank, o.size);
-        shmemi_lines_receive(&o, dest, len, len);
+        shmemi_lines_receive(&o, dest, len, len, 1);
         shmemi_op_met(&o);
     } else {
         shmemi_nodes_puts(&o, dest + o.me * len, source, step, len);
@@ -280,7 +280,7 @@ SHMEMI_DEV_LARGE int shmemi_nodes_alltoalls(enum shmemi_scope scope, shmem_team_
         if (shmemi_sync_is_far(&o.t, to))
             shmemi_strided_far(&o, to, there, to_step, block, from_step, nelems, elem);
         else
-            shmemi_nodes_strided(shmemi_dev_remote(there, (nelems - 1) * to_step + elem, shmemi_op_world(&o, to),
+            shmemi_nodes_strided(shmemi_apart_remote(there, (nelems - 1) * to_step + elem, shmemi_op_world(&o, to),
                                                    SHMEMI_CALL_ALLTOALLS),
                                  to_step, block, from_step, nelems, elem, &o);
     }
@@ -289,13 +289,13 @@ SHMEMI_DEV_LARGE int shmemi_nodes_alltoalls(enum shmemi_scope scope, shmem_team_
 }
 
 /* Where this member's part of a collect begins: all bytes of members come by lines, into the owner's scratch. */
-SHMEMI_DEV uint64_t shmemi_collect_before(struct shmemi_op *o, uint64_t len)
+SHMEMI_DEV uint64_t shmemi_collect_before(struct shmemi_op *o, uint64_t len, int far)
 {
     uint64_t *counts = (uint64_t *)(void *)(shmemi_sync_own(&o->t) + shmemi_sync_counts_off(o->n)), before = 0;
 
     if (o->rank == 0)
         counts[o->me] = len;
-    shmemi_lines_receive(o, (char *)counts, 8, 8);
+    shmemi_lines_receive(o, (char *)counts, 8, 8, far);
     shmemi_group_sync(o->scope);
     SHMEMI_ROLLED
     for (uint32_t i = 0; i < o->me; i++)
@@ -311,7 +311,7 @@ SHMEMI_DEV_LARGE int shmemi_nodes_collect(enum shmemi_scope scope, shmem_team_t 
 
     shmemi_nodes_begin(&o, scope, team, SHMEMI_CALL_COLLECT);
     shmemi_lines_send_nodes(&o, (const char *)&mine, 0, 8);
-    dest += shmemi_collect_before(&o, len);
+    dest += shmemi_collect_before(&o, len, 1);
     o.epoch++;
     shmemi_nodes_puts(&o, dest, source, 0, len);
     return shmemi_nodes_end(&o);
@@ -373,7 +373,7 @@ SHMEMI_DEV const char *shmemi_slice_of(const struct shmemi_op *o, const struct s
         return s->source + s->at;
     if (shmemi_sync_is_far(&o->t, m))
         return s->stage + (uint64_t)(m - m0 + 1) * s->part;
-    return shmemi_dev_remote(s->source + s->at, s->len, shmemi_op_world(o, m), o->call);
+    return shmemi_apart_remote(s->source + s->at, s->len, shmemi_op_world(o, m), o->call);
 }
 
 /* Members [m0, m1) behind what is in part 0, there or, the last time, into dest.  A thread keeps to its vectors. */
@@ -429,7 +429,7 @@ SHMEMI_DEV_LARGE void shmemi_reduce_far(struct shmemi_op *o, enum shmemi_red_kin
     s.dest = dest;
     s.stage = shmemi_sync_own(&o->t) + shmemi_sync_scratch_off(o->n);
     n = at >= len ? 0 : len - at < slice ? len - at : slice;
-    (void)shmemi_place_of(source, len, o->call); /* is it symmetric? */
+    shmemi_apart_check(source, len, shmemi_dev_state.my_pe, o->call);
     shmemi_nodes_meet(o, SHMEMI_SYNC_POSTED); /* all sources are ready */
     shmemi_slice_reduce(o, &s, at, n);
     shmemi_group_sync(o->scope);
@@ -458,8 +458,8 @@ SHMEMI_DEV_LARGE void shmemi_nodes_reduce_lines(struct shmemi_op *o, enum shmemi
             if (m == o->me) {
                 v = shmemi_v16_in(source + (uint64_t)item * 16, bytes);
             } else {
-                v.x = shmemi_line_get(o, from, m);
-                v.y = bytes > 8 ? shmemi_line_get(o, from + 1, m) : 0;
+                v.x = shmemi_nodes_line(o, from, m);
+                v.y = bytes > 8 ? shmemi_nodes_line(o, from + 1, m) : 0;
             }
             acc = m ? shmemi_nodes_red16(op, kind, acc, v) : v;
         }

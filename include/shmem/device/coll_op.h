@@ -151,6 +151,19 @@ SHMEMI_DEV uint64_t shmemi_line_get(const struct shmemi_op *o, struct shmemi_syn
     return data;
 }
 
+/* The same in a team of several nodes. */
+SHMEMI_DEV_LARGE uint64_t shmemi_nodes_line(const struct shmemi_op *o, struct shmemi_sync_line *l, uint32_t from)
+{
+    struct shmemi_spin s = SHMEMI_SPIN_INIT;
+    uint64_t data;
+
+    while (!shmemi_line_try(l, shmemi_line_flag(o), &data))
+        shmemi_apart_step(&s, o->call, shmemi_op_world(o, from), l, l->half[0] >> 32, SHMEM_CMP_EQ,
+                          shmemi_line_flag(o) >> 32);
+    shmemi_apart_done(&s);
+    return data;
+}
+
 SHMEMI_DEV uint32_t shmemi_line_bytes(uint64_t len, uint32_t line)
 {
     uint64_t left = len - (uint64_t)line * 8;
@@ -260,18 +273,19 @@ SHMEMI_DEV int shmemi_team_is_far(shmem_team_t team)
     return t.n_pes && t.far;
 }
 
-/* From every other member: `len` bytes to dest + member * step. */
-SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint64_t step, uint64_t len)
+/* From every other member: `len` bytes to dest + member * step.  far: of a team of several nodes. */
+SHMEMI_DEV void shmemi_lines_receive(const struct shmemi_op *o, char *dest, uint64_t step, uint64_t len, int far)
 {
     uint32_t lines = shmemi_lines(len), total = (o->n - 1) * lines;
 
     SHMEMI_ROLLED
     for (uint32_t k = o->rank; k < total; k += o->size) {
         uint32_t p = k / lines, line = k - p * lines, from = o->me + 1 + p;
+        struct shmemi_sync_line *at;
 
         from = from < o->n ? from : from - o->n;
-        shmemi_word_out(dest + from * step + (uint64_t)line * 8,
-                        shmemi_line_get(o, shmemi_lines_of(o, shmemi_sync_own(&o->t), from) + line, from),
+        at = shmemi_lines_of(o, shmemi_sync_own(&o->t), from) + line;
+        shmemi_word_out(dest + from * step + (uint64_t)line * 8, far ? shmemi_nodes_line(o, at, from) : shmemi_line_get(o, at, from),
                         shmemi_line_bytes(len, line));
     }
 }

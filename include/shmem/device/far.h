@@ -18,9 +18,9 @@
 #define SHMEM_DEVICE_FAR_H
 
 #include "amo_op.h"
+#include "apart.h"
 #include "channel.h"
 #include "sq_warp.h"
-#include "wait.h"
 
 #ifdef SHMEMI_DEVICE_CODE
 
@@ -73,7 +73,7 @@ SHMEMI_DEV int shmemi_far_local(const void *addr, uint64_t len, shmemi_be32 *lke
     return off < shmemi_dev_state.heap_len && len <= shmemi_dev_state.heap_len - off;
 }
 
-/* The symmetric address, which is one (shmemi_dev_reach), at the peer. */
+/* The symmetric address, which is one (shmemi_dev_search), at the peer. */
 SHMEMI_DEV void shmemi_far_at(struct shmemi_far *f, const void *addr, int world)
 {
     const struct shmemi_dev_far *p = shmemi_dev_state.nic.peers + world;
@@ -118,8 +118,8 @@ SHMEMI_DEV_LARGE void shmemi_chan_wait(struct shmemi_chan *c, uint64_t ticket, i
     struct shmemi_spin s = SHMEMI_SPIN_INIT;
 
     while (!(all ? shmemi_chan_all_done(&c->ring, ticket) : shmemi_chan_is_done(&c->ring, ticket)))
-        shmemi_spin_step(&s, call, all ? -1 : shmemi_chan_at(&c->ring, ticket - 1)->pe, word, 0, SHMEM_CMP_GE, ticket);
-    shmemi_spin_done(&s);
+        shmemi_apart_step(&s, call, all ? -1 : shmemi_chan_at(&c->ring, ticket - 1)->pe, word, 0, SHMEM_CMP_GE, ticket);
+    shmemi_apart_done(&s);
 }
 
 SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, int world, uint32_t call, uint64_t own)
@@ -137,9 +137,9 @@ SHMEMI_DEV_LARGE void shmemi_far_wait(struct shmemi_sq *sq, uint64_t ticket, int
         done = SHMEMI_LD_ACQ_GPU(&sq->done); /* pairs with the exchange in poll: what reads brought is here */
         if (done >= ticket)
             break;
-        shmemi_spin_step(&s, call, world, &sq->done, done, SHMEM_CMP_GE, ticket);
+        shmemi_apart_step(&s, call, world, &sq->done, done, SHMEM_CMP_GE, ticket);
     }
-    shmemi_spin_done(&s);
+    shmemi_apart_done(&s);
 }
 
 /* What has been posted on a queue, and this thread knows of. */
@@ -559,7 +559,7 @@ SHMEMI_DEV_LARGE void shmemi_far_put_signal(const struct shmemi_far_signalled *s
     if (s->sig_op != SHMEM_SIGNAL_SET && s->sig_op != SHMEM_SIGNAL_ADD)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, s->call, (uint64_t)s->sig_op, 0, 0);
     if (s->len) {
-        (void)shmemi_dev_reach(s->dest, s->len, s->world, s->call); /* is it symmetric? */
+        shmemi_apart_check(s->dest, s->len, s->world, s->call);
         shmemi_far_open(&f, s->scope, shmemi_far_row(s->ctx), s->dest, s->world, s->call);
         ticket = shmemi_far_put_one(&f, f.raddr, (const char *)s->source, s->len, SHMEMI_SQ_DEFER);
     }

@@ -14,18 +14,94 @@
 
 #ifdef SHMEMI_DEVICE_CODE
 
+/* ---- where only the NIC leads ----
+ *
+ * Of each call, the part behind a pointer, and `..._else', which its near way calls when it has not found the address at once:
+ * gives the address if loads and stores lead there after all, or 0 when it has done everything but for the last meeting of the
+ * group: that is one for both ways, as otherwise the compiler must take it that threads of a warp have parted.
+ */
+
+SHMEMI_DEV_LARGE void shmemi_put_far(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                                     int world, uint32_t call)
+{
+    shmemi_group_sync(scope);
+    if (shmemi_rank(scope) == 0)
+        shmemi_far_put(scope, ctx, dest, source, len, world, call);
+}
+
+SHMEMI_DEV_COLD uint64_t shmemi_put_else(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                                         int world, uint32_t call)
+{
+    uint64_t at = shmemi_dev_search(dest, len, 1, world, call, 1);
+
+    if (SHMEMI_NIC_PATH && !at)
+        SHMEMI_BEHIND(shmemi_put_far)(scope, ctx, dest, source, len, world, call);
+    return at;
+}
+
+SHMEMI_DEV_LARGE void shmemi_get_far(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                                     int world, uint32_t call)
+{
+    shmemi_group_sync(scope);
+    if (shmemi_rank(scope) == 0)
+        shmemi_far_get(scope, ctx, dest, source, len, world, call);
+}
+
+SHMEMI_DEV_COLD uint64_t shmemi_get_else(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
+                                         int world, uint32_t call)
+{
+    uint64_t at = shmemi_dev_search(source, len, 1, world, call, 1);
+
+    if (SHMEMI_NIC_PATH && !at)
+        SHMEMI_BEHIND(shmemi_get_far)(scope, ctx, dest, source, len, world, call);
+    return at;
+}
+
+/* Of at most 8 bytes. */
+SHMEMI_DEV_COLD uint64_t shmemi_p_else(shmem_ctx_t ctx, void *dest, uint64_t value, uint32_t size, int world, uint32_t call)
+{
+    uint64_t at = shmemi_dev_search(dest, size, 1, world, call, 1);
+
+    if (SHMEMI_NIC_PATH && !at)
+        SHMEMI_BEHIND(shmemi_far_p)(ctx, dest, value, size, world, call);
+    return at;
+}
+
+/* An address, or 0 and the value. */
+struct shmemi_got {
+    uint64_t at, value;
+};
+
+SHMEMI_DEV_COLD struct shmemi_got shmemi_g_else(shmem_ctx_t ctx, const void *source, uint32_t size, int world, uint32_t call)
+{
+    struct shmemi_got g;
+
+    g.at = shmemi_dev_search(source, size, 1, world, call, 1);
+    g.value = 0;
+    if (SHMEMI_NIC_PATH && !g.at)
+        g.value = SHMEMI_BEHIND(shmemi_far_g)(ctx, source, size, world, call);
+    return g;
+}
+
+/* ---- put and get ---- */
+
 SHMEMI_DEV void shmemi_dev_put(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                int pe, uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    char *to = shmemi_dev_reach(dest, len, world, call);
+    int near = 1;
+    uint64_t at;
+    char *to;
 
-    shmemi_group_sync(scope);
-    if (SHMEMI_LIKELY(shmemi_dev_near(to))) {
+    if (!shmemi_dev_found(dest, 1, world, &at)) {
+        at = shmemi_put_else(scope, ctx, dest, source, len, world, call);
+        near = !SHMEMI_NIC_PATH || at != 0;
+    }
+    if (near) {
+        to = (char *)(uintptr_t)at;
         SHMEMI_ASSUME_GLOBAL(to);
+        shmemi_group_sync(scope);
         shmemi_copy_by(scope, 0, to, (const char *)source, len);
-    } else if (shmemi_rank(scope) == 0) {
-        SHMEMI_BEHIND(shmemi_far_put)(scope, ctx, dest, source, len, world, call);
     }
     shmemi_group_sync(scope);
 }
@@ -34,14 +110,19 @@ SHMEMI_DEV void shmemi_dev_get(enum shmemi_scope scope, shmem_ctx_t ctx, void *d
                                int pe, uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    const char *from = shmemi_dev_reach(source, len, world, call);
+    const char *from;
+    int near = 1;
+    uint64_t at;
 
-    shmemi_group_sync(scope);
-    if (SHMEMI_LIKELY(shmemi_dev_near(from))) {
+    if (!shmemi_dev_found(source, 1, world, &at)) {
+        at = shmemi_get_else(scope, ctx, dest, source, len, world, call);
+        near = !SHMEMI_NIC_PATH || at != 0;
+    }
+    if (near) {
+        from = (const char *)(uintptr_t)at;
         SHMEMI_ASSUME_GLOBAL(from);
+        shmemi_group_sync(scope);
         shmemi_copy_by(scope, 1, (char *)dest, from, len);
-    } else if (shmemi_rank(scope) == 0) {
-        SHMEMI_BEHIND(shmemi_far_get)(scope, ctx, dest, source, len, world, call);
     }
     shmemi_group_sync(scope);
 }
@@ -63,15 +144,16 @@ SHMEMI_DEV void shmemi_dev_set_bits(void *value_out, uint64_t v, uint32_t size)
 SHMEMI_DEV void shmemi_dev_p(shmem_ctx_t ctx, void *dest, const void *value, uint32_t size, int pe, uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    char *to = shmemi_dev_reach(dest, size, world, call);
+    uint64_t at;
+    char *to;
 
-    if (SHMEMI_UNLIKELY(!shmemi_dev_near(to))) {
-        if (size > 8)
-            SHMEMI_BEHIND(shmemi_far_put)(SHMEMI_THREAD, ctx, dest, value, size, world, call);
-        else
-            SHMEMI_BEHIND(shmemi_far_p)(ctx, dest, shmemi_dev_bits(value, size), size, world, call);
-        return;
+    if (!shmemi_dev_found(dest, 1, world, &at)) {
+        at = size > 8 ? shmemi_put_else(SHMEMI_THREAD, ctx, dest, value, size, world, call)
+                      : shmemi_p_else(ctx, dest, shmemi_dev_bits(value, size), size, world, call);
+        if (SHMEMI_NIC_PATH && !at)
+            return;
     }
+    to = (char *)(uintptr_t)at;
     SHMEMI_ASSUME_GLOBAL(to);
     shmemi_copy_element(to, (const char *)value, size);
 }
@@ -79,15 +161,23 @@ SHMEMI_DEV void shmemi_dev_p(shmem_ctx_t ctx, void *dest, const void *value, uin
 SHMEMI_DEV void shmemi_dev_g(shmem_ctx_t ctx, void *value_out, const void *source, uint32_t size, int pe, uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    char *from = shmemi_dev_reach(source, size, world, call);
+    uint64_t at;
+    char *from;
 
-    if (SHMEMI_UNLIKELY(!shmemi_dev_near(from))) {
-        if (size > 8)
-            SHMEMI_BEHIND(shmemi_far_get)(SHMEMI_THREAD, ctx, value_out, source, size, world, call);
-        else
-            shmemi_dev_set_bits(value_out, SHMEMI_BEHIND(shmemi_far_g)(ctx, source, size, world, call), size);
-        return;
+    if (!shmemi_dev_found(source, 1, world, &at)) {
+        if (size > 8) {
+            at = shmemi_get_else(SHMEMI_THREAD, ctx, value_out, source, size, world, call);
+        } else {
+            struct shmemi_got g = shmemi_g_else(ctx, source, size, world, call);
+
+            at = g.at;
+            if (SHMEMI_NIC_PATH && !at)
+                shmemi_dev_set_bits(value_out, g.value, size);
+        }
+        if (SHMEMI_NIC_PATH && !at)
+            return;
     }
+    from = (char *)(uintptr_t)at;
     SHMEMI_ASSUME_GLOBAL(from);
     if (size == 8)
         *(uint64_t *)value_out = SHMEMI_LD_RLX((uint64_t *)(void *)from);
@@ -114,15 +204,30 @@ SHMEMI_DEV_LARGE void shmemi_copy_blocks(char *to, uint64_t dst, const char *fro
             shmemi_copy_by_one(to + i * dst, from + i * sst, block);
 }
 
+SHMEMI_DEV_LARGE void shmemi_blocks_far(enum shmemi_scope scope, const struct shmemi_far_blocks *b)
+{
+    shmemi_group_sync(scope);
+    shmemi_far_blocks(b);
+}
+
+/* `len`: what the blocks reach over. */
+SHMEMI_DEV_COLD uint64_t shmemi_blocks_else(enum shmemi_scope scope, uint64_t len, const struct shmemi_far_blocks *b)
+{
+    uint64_t at = shmemi_dev_search(b->put ? b->dest : b->source, len, 1, b->world, b->call, 1);
+
+    if (SHMEMI_NIC_PATH && !at)
+        SHMEMI_BEHIND(shmemi_blocks_far)(scope, b);
+    return at;
+}
+
 /* All strided forms; strides and bsize in elements of `elem` bytes. */
 SHMEMI_DEV void shmemi_dev_strided(enum shmemi_scope scope, int put, shmem_ctx_t ctx, void *dest, const void *source,
                                    int64_t dst, int64_t sst, uint64_t bsize, uint64_t nblocks, uint32_t elem, int pe,
                                    uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    uint64_t block = bsize * elem, far = (uint64_t)(put ? dst : sst) * elem, len;
-    char *to = (char *)dest;
-    const char *from = (const char *)source;
+    uint64_t block = bsize * elem, to_step = (uint64_t)dst * elem, from_step = (uint64_t)sst * elem, at;
+    int near = 1;
 
     if (nblocks == 0 || bsize == 0) {
         shmemi_dev_check_pe(world, call);
@@ -130,25 +235,30 @@ SHMEMI_DEV void shmemi_dev_strided(enum shmemi_scope scope, int put, shmem_ctx_t
     }
     if (dst < 1 || sst < 1 || (uint64_t)dst < bsize || (uint64_t)sst < bsize)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)(dst < sst ? dst : sst), 0, 0);
-    len = (nblocks - 1) * far + block;
-    if (put)
-        to = shmemi_dev_reach(dest, len, world, call);
-    else
-        from = shmemi_dev_reach(source, len, world, call);
-    shmemi_group_sync(scope);
-    if (SHMEMI_LIKELY(shmemi_dev_near(put ? to : from)))
-        shmemi_copy_blocks(to, (uint64_t)dst * elem, from, (uint64_t)sst * elem, nblocks, block, elem, shmemi_rank(scope),
-                           shmemi_size(scope));
-    else {
-        struct shmemi_far_blocks b = { (char *)dest, (const char *)source, (uint64_t)dst * elem, (uint64_t)sst * elem, nblocks,
-                                       block, ctx, shmemi_rank(scope), shmemi_size(scope), call, put, world };
+    if (!shmemi_dev_found(put ? dest : source, 1, world, &at)) {
+        struct shmemi_far_blocks b = { (char *)dest, (const char *)source, to_step, from_step, nblocks, block, ctx,
+                                       shmemi_rank(scope), shmemi_size(scope), call, put, world };
 
-        SHMEMI_BEHIND(shmemi_far_blocks)(&b);
+        at = shmemi_blocks_else(scope, (nblocks - 1) * (put ? to_step : from_step) + block, &b);
+        near = !SHMEMI_NIC_PATH || at != 0;
+    }
+    if (near) {
+        shmemi_group_sync(scope);
+        shmemi_copy_blocks(put ? (char *)(uintptr_t)at : (char *)dest, to_step,
+                           put ? (const char *)source : (const char *)(uintptr_t)at, from_step, nblocks, block, elem,
+                           shmemi_rank(scope), shmemi_size(scope));
     }
     shmemi_group_sync(scope);
 }
 
 /* ---- signals ---- */
+
+/* An addition, with release. */
+SHMEMI_DEV_COLD void shmemi_signal_nic(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int world, uint32_t call)
+{
+    SHMEMI_FENCE_ACQREL();
+    SHMEMI_BEHIND(shmemi_far_signal)(SHMEMI_THREAD, ctx, sig_addr, signal, SHMEM_SIGNAL_ADD, world, call);
+}
 
 /*
  * Release, of all that the group wrote before: pairs with the acquire of shmem_signal_wait_until.  Where all atomics go through
@@ -160,8 +270,7 @@ SHMEMI_DEV void shmemi_signal_after(shmem_ctx_t ctx, uint64_t *word, uint64_t *s
     if (sig_op == SHMEM_SIGNAL_SET) {
         SHMEMI_ST_REL(word, signal);
     } else if (SHMEMI_UNLIKELY(shmemi_dev_nic_amos())) {
-        SHMEMI_FENCE_ACQREL();
-        SHMEMI_BEHIND(shmemi_far_signal)(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
+        shmemi_signal_nic(ctx, sig_addr, signal, world, call);
     } else {
         (void)SHMEMI_ADD_REL(word, signal);
     }
@@ -170,7 +279,7 @@ SHMEMI_DEV void shmemi_signal_after(shmem_ctx_t ctx, uint64_t *word, uint64_t *s
 /* Thread 0 looks at the signal's address, while the others copy. */
 SHMEMI_DEV uint64_t *shmemi_signal_word(uint64_t *sig_addr, int sig_op, int world, uint32_t call)
 {
-    uint64_t at = shmemi_dev_locate(sig_addr, 8, 8, world, call, 0);
+    uint64_t at = shmemi_dev_locate(sig_addr, 8, 8, world, call);
 
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
@@ -197,16 +306,20 @@ SHMEMI_DEV void shmemi_put_signal_few(enum shmemi_scope scope, shmem_ctx_t ctx, 
 }
 
 /* Where only the NIC leads to the signal.  Its doorbell is behind a release of what the group wrote. */
-SHMEMI_DEV void shmemi_put_signal_far(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
-                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int world, uint32_t call)
+SHMEMI_DEV_LARGE void shmemi_put_signal_far(const struct shmemi_far_signalled *s)
 {
-    shmemi_group_sync(scope);
-    if (shmemi_rank(scope) == 0) {
-        struct shmemi_far_signalled s = { dest, source, len, sig_addr, signal, ctx, scope, sig_op, world, call };
+    shmemi_group_sync(s->scope);
+    if (shmemi_rank(s->scope) == 0)
+        shmemi_far_put_signal(s);
+}
 
-        SHMEMI_BEHIND(shmemi_far_put_signal)(&s);
-    }
-    shmemi_group_sync(scope);
+/* Where there is a NIC: true when only that leads to the signal, and it has gone that way. */
+SHMEMI_DEV_COLD int shmemi_put_signal_else(const struct shmemi_far_signalled *s)
+{
+    if (shmemi_dev_search(s->sig_addr, 8, 1, s->world, s->call, 1))
+        return 0;
+    SHMEMI_BEHIND(shmemi_put_signal_far)(s);
+    return 1;
 }
 
 SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source,
@@ -215,13 +328,17 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
     int world = shmemi_dev_ctx_world(ctx, pe, call);
     uint32_t rank = shmemi_rank(scope);
     uint64_t *word = 0;
+    int near = 1;
     char *to;
 
-    if (SHMEMI_UNLIKELY(shmemi_dev_nic()) && !shmemi_dev_reach(sig_addr, 8, world, call)) {
-        shmemi_put_signal_far(scope, ctx, dest, source, len, sig_addr, signal, sig_op, world, call);
-        return;
+    if (SHMEMI_UNLIKELY(shmemi_dev_nic())) {
+        struct shmemi_far_signalled s = { dest, source, len, sig_addr, signal, ctx, scope, sig_op, world, call };
+
+        near = !shmemi_put_signal_else(&s);
     }
-    if (scope == SHMEMI_THREAD || len <= 8) { /* the group need not meet again */
+    if (!near) {
+        ; /* done */
+    } else if (scope == SHMEMI_THREAD || len <= 8) { /* the group need not meet again */
         shmemi_group_sync(scope);
         if (rank == 0)
             shmemi_put_signal_few(scope, ctx, (char *)dest, (const char *)source, len, sig_addr, signal, sig_op, world, call);
@@ -238,18 +355,33 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
     shmemi_group_sync(scope);
 }
 
+/* Also where all atomics go through the NIC. */
+SHMEMI_DEV_COLD uint64_t shmemi_signal_else(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int sig_op, int world,
+                                            uint32_t call)
+{
+    uint64_t at = shmemi_dev_search(sig_addr, 8, 8, world, call, 1);
+
+    if (!SHMEMI_NIC_PATH || (at && !(sig_op == SHMEM_SIGNAL_ADD && shmemi_dev_nic_amos())))
+        return at;
+    SHMEMI_BEHIND(shmemi_far_signal)(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
+    return 0;
+}
+
 /* Changes a signal without data; orders nothing. */
 SHMEMI_DEV void shmemi_dev_signal(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, uint32_t call)
 {
     int world = shmemi_dev_ctx_world(ctx, pe, call);
-    uint64_t *word = (uint64_t *)(void *)shmemi_dev_reach(sig_addr, 8, world, call);
+    uint64_t at, *word;
 
-    shmemi_dev_check_word(sig_addr, 8, call);
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_dev_fail(SHMEMI_DEV_BAD_VALUE, call, (uint64_t)sig_op, 0, 0);
-    if (SHMEMI_UNLIKELY(!shmemi_dev_near(word)) || (sig_op == SHMEM_SIGNAL_ADD && shmemi_dev_nic_amos()))
-        SHMEMI_BEHIND(shmemi_far_signal)(SHMEMI_THREAD, ctx, sig_addr, signal, sig_op, world, call);
-    else if (sig_op == SHMEM_SIGNAL_SET)
+    if (!shmemi_dev_found(sig_addr, 8, world, &at) || (sig_op == SHMEM_SIGNAL_ADD && shmemi_dev_nic_amos())) {
+        at = shmemi_signal_else(ctx, sig_addr, signal, sig_op, world, call);
+        if (SHMEMI_NIC_PATH && !at)
+            return;
+    }
+    word = (uint64_t *)(uintptr_t)at;
+    if (sig_op == SHMEM_SIGNAL_SET)
         SHMEMI_ST_RLX(word, signal);
     else
         (void)SHMEMI_ADD_RLX(word, signal);
@@ -263,6 +395,12 @@ SHMEMI_DEV uint64_t shmemi_dev_signal_fetch(const uint64_t *sig_addr)
 
 /* ---- order ---- */
 
+/* What was posted, by thread `rank` of `size`. */
+SHMEMI_DEV_COLD void shmemi_quiet_nic(shmem_ctx_t ctx, int near_only, uint32_t rank, uint32_t size, uint32_t call)
+{
+    SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), near_only, rank, size, call);
+}
+
 /*
  * Stores of this thread, and those it has seen, before stores that come after.  What goes to one peer by the NIC is in order
  * anyway; only atomics by the NIC to a peer that stores reach would be overtaken by them.
@@ -272,8 +410,8 @@ SHMEMI_DEV void shmemi_dev_fence(enum shmemi_scope scope, shmem_ctx_t ctx, uint3
     shmemi_dev_check_ctx(ctx, call);
     shmemi_group_sync(scope);
     if (shmemi_rank(scope) == 0) {
-        if (shmemi_dev_nic_amos() && ctx != SHMEM_CTX_INVALID)
-            SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), 1, 0, 1, call);
+        if (SHMEMI_UNLIKELY(shmemi_dev_nic_amos()) && ctx != SHMEM_CTX_INVALID)
+            shmemi_quiet_nic(ctx, 1, 0, 1, call);
         SHMEMI_FENCE_ACQREL();
     }
     shmemi_group_sync(scope);
@@ -284,8 +422,8 @@ SHMEMI_DEV void shmemi_dev_quiet(enum shmemi_scope scope, shmem_ctx_t ctx, uint3
 {
     shmemi_dev_check_ctx(ctx, call);
     shmemi_group_sync(scope);
-    if (shmemi_dev_nic() && ctx != SHMEM_CTX_INVALID) {
-        SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), 0, shmemi_rank(scope), shmemi_size(scope), call);
+    if (SHMEMI_UNLIKELY(shmemi_dev_nic()) && ctx != SHMEM_CTX_INVALID) {
+        shmemi_quiet_nic(ctx, 0, shmemi_rank(scope), shmemi_size(scope), call);
         shmemi_group_sync(scope);
     }
     if (shmemi_rank(scope) == 0)
@@ -298,8 +436,8 @@ SHMEMI_DEV void shmemi_dev_pe_quiet(shmem_ctx_t ctx, const int *pes, uint64_t n,
     SHMEMI_ROLLED
     for (uint64_t i = 0; i < n; i++)
         shmemi_dev_check_pe(shmemi_dev_ctx_world(ctx, pes[i], call), call);
-    if (n && shmemi_dev_nic())
-        SHMEMI_BEHIND(shmemi_far_quiet_row)(shmemi_far_row(ctx), 0, 0, 1, call);
+    if (n && SHMEMI_UNLIKELY(shmemi_dev_nic()))
+        shmemi_quiet_nic(ctx, 0, 0, 1, call);
     if (n)
         SHMEMI_FENCE_SC();
 }

@@ -25,6 +25,12 @@ SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_
     return i < n && i != me ? shmemi_sync_flag(shmemi_sync_of(t, (int)i, call), n, chan, me) : NULL;
 }
 
+SHMEMI_DEV_COLD int shmemi_sync_nic(struct shmemi_dev_team t, uint32_t chan, uint64_t epoch, enum shmemi_sync_kind kind,
+                                    uint32_t rank, uint32_t size, uint32_t call)
+{
+    return SHMEMI_BEHIND(shmemi_sync_nodes)(&t, chan, epoch, kind, rank, size, call);
+}
+
 /*
  * The NIC's part in a meeting of threads `rank` of `size`: what must be complete before it, and all of it where the team has
  * members on other nodes (true).
@@ -32,12 +38,9 @@ SHMEMI_DEV uint64_t *shmemi_sync_target(const struct shmemi_dev_team *t, uint32_
 SHMEMI_DEV int shmemi_sync_by_nic(const struct shmemi_dev_team *t, uint32_t chan, uint64_t epoch, enum shmemi_sync_kind kind,
                                   uint32_t rank, uint32_t size, uint32_t call)
 {
-    struct shmemi_dev_team copy; /* which has an address; the team itself may live in registers */
-
     if (SHMEMI_LIKELY(!shmemi_dev_nic()) || (kind != SHMEMI_SYNC_FENCED && !t->far))
         return 0;
-    copy = *t;
-    return SHMEMI_BEHIND(shmemi_sync_nodes)(&copy, chan, epoch, kind, rank, size, call);
+    return shmemi_sync_nic(*t, chan, epoch, kind, rank, size, call); /* a copy: the team itself may live in registers */
 }
 
 /*

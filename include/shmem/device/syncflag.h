@@ -99,8 +99,8 @@ SHMEMI_DEV_LARGE void shmemi_sync_await_far(uint64_t *slot, uint64_t epoch, enum
 
     /* Pairs with the fence before the store in shmemi_sync_steps. */
     while ((seen = kind == SHMEMI_SYNC_RELAXED ? SHMEMI_LD_RLX(slot) : SHMEMI_LD_ACQ(slot)) < epoch)
-        shmemi_spin_step(&s, call, world, slot, seen, SHMEM_CMP_GE, epoch);
-    shmemi_spin_done(&s);
+        shmemi_apart_step(&s, call, world, slot, seen, SHMEM_CMP_GE, epoch);
+    shmemi_apart_done(&s);
 }
 
 /* One poll at a time: with a warp's lanes two under way cost more than they save (H200, p50: 1260 ns, with two 1840). */
@@ -123,18 +123,6 @@ SHMEMI_DEV void shmemi_sync_await(enum shmemi_scope scope, uint64_t *slot, uint6
         shmemi_sync_await_relaxed(slot, epoch, world, call);
     else
         shmemi_sync_await_plain(slot, epoch, world, call);
-}
-
-/* How the team's members on several nodes meet, 0: they are all near.  A constant 0 in code without the NIC's path. */
-SHMEMI_DEV uint32_t shmemi_sync_shape(const struct shmemi_dev_team *t)
-{
-    return shmemi_dev_nic() ? t->far : 0;
-}
-
-/* What was posted on the default context is complete, by `size` threads. */
-SHMEMI_DEV void shmemi_sync_quiet(uint32_t rank, uint32_t size, uint32_t call)
-{
-    SHMEMI_BEHIND(shmemi_far_quiet_row)(0, 0, rank, size, call);
 }
 
 /* Does only the NIC lead to member `i`? */

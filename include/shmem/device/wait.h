@@ -30,7 +30,7 @@ struct shmemi_waited {
 };
 
 /* Takes and gives the spin by value: one whose address is known would live in memory, which each poll would then load. */
-SHMEMI_DEV_COLD struct shmemi_spin shmemi_spin_look(struct shmemi_spin s, const struct shmemi_waited *w)
+SHMEMI_DEV struct shmemi_spin shmemi_spin_looked(struct shmemi_spin s, const struct shmemi_waited *w)
 {
     struct shmemi_dev_report *r = shmemi_dev_state.report;
     uint64_t now = shmemi_now_ns();
@@ -58,27 +58,43 @@ SHMEMI_DEV_COLD struct shmemi_spin shmemi_spin_look(struct shmemi_spin s, const 
     return s;
 }
 
-/* One failed poll. */
-SHMEMI_DEV void shmemi_spin_step(struct shmemi_spin *s, uint32_t call, int pe, const void *addr, uint64_t value, int cmp,
-                                 uint64_t want)
+SHMEMI_DEV_COLD struct shmemi_spin shmemi_spin_look(struct shmemi_spin s, const struct shmemi_waited *w)
+{
+    return shmemi_spin_looked(s, w);
+}
+
+/* After a failed poll: is it time for a look? */
+SHMEMI_DEV int shmemi_spin_pause(struct shmemi_spin *s)
 {
     s->polls++;
     if (SHMEMI_LIKELY(s->polls % SHMEMI_WAIT_LOOK && s->polls < SHMEMI_WAIT_SPINS)) {
         SHMEMI_POLL_PAUSE();
-        return;
+        return 0;
     }
     SHMEMI_PAUSE();
-    if (s->polls % SHMEMI_WAIT_LOOK == 0) {
+    return s->polls % SHMEMI_WAIT_LOOK == 0;
+}
+
+/* One failed poll. */
+SHMEMI_DEV void shmemi_spin_step(struct shmemi_spin *s, uint32_t call, int pe, const void *addr, uint64_t value, int cmp,
+                                 uint64_t want)
+{
+    if (shmemi_spin_pause(s)) {
         struct shmemi_waited w = { call, pe, cmp, addr, value, want };
 
         *s = shmemi_spin_look(*s, &w);
     }
 }
 
-SHMEMI_DEV_COLD void shmemi_spin_withdraw(void)
+SHMEMI_DEV void shmemi_spin_withdrawn(void)
 {
     SHMEMI_ST_REL(&shmemi_dev_state.report->waiting, 0u);
     SHMEMI_ST_REL(&shmemi_dev_state.report->wait_claim, 0u);
+}
+
+SHMEMI_DEV_COLD void shmemi_spin_withdraw(void)
+{
+    shmemi_spin_withdrawn();
 }
 
 SHMEMI_DEV void shmemi_spin_done(const struct shmemi_spin *s)
