@@ -288,6 +288,7 @@ static void join_begins(struct join_watch *w, int limit_s)
 {
     pthread_condattr_t attr;
     sigset_t all, old;
+    int err;
 
     memset(w, 0, sizeof *w);
     w->limit_s = limit_s;
@@ -300,8 +301,11 @@ static void join_begins(struct join_watch *w, int limit_s)
     pthread_mutex_init(&w->lock, NULL);
     sigfillset(&all); /* the program's signals are for its own threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    w->running = pthread_create(&w->thread, NULL, watch_join, w) == 0;
+    err = pthread_create(&w->thread, NULL, watch_join, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    w->running = err == 0;
+    if (err)
+        shmemi_warn("boot", "no thread can be made (%s): MARROW_INIT_TIMEOUT does not limit PMIx_Init", strerror(err));
 }
 
 static void join_ends(struct join_watch *w)
