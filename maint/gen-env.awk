@@ -62,7 +62,7 @@ END {
     print ".PP"
     print "A flag is on when it is set, but for 0, no, false, off and the empty string."
     print "A size is a number, which may have a fraction, with k, m, g or t behind it"
-    print "for the powers of 1024."
+    print "for the powers of 1024; a blank may stand between."
     print "Seconds may have a fraction; 0 turns a limit off."
     print fold("A value that does not parse, or is out of its range, ends the job with a message.")
     print ".PP"

@@ -132,7 +132,7 @@ set_up() {
         printf '%s\n' "$want" > "$build/.set-up"
         sed -n '/^marrow .* for /,$p' "$log"
     fi
-    say "building"
+    say "building: some minutes without a word; what make says goes to $log"
     step make -C "$build" -j"$(jobs_here)" || die "the build failed"
     step make -C "$build" install || die "make install failed"
     say "built and installed in $prefix ($((SECONDS - began)) s)"

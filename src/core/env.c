@@ -54,7 +54,7 @@ static int multiplier(char c)
     static const char letters[] = "kmgt";
     const char *at;
 
-    if (c == '\0' || isspace((unsigned char)c))
+    if (c == '\0')
         return 0;
     at = strchr(letters, tolower((unsigned char)c));
     return at ? (int)(at - letters) + 1 : -1;
@@ -64,7 +64,7 @@ int shmemi_parse_size(const char *text, size_t *out)
 {
     char *end;
     long double number;
-    int power;
+    int power, rc;
 
     while (isspace((unsigned char)*text))
         text++;
@@ -74,8 +74,11 @@ int shmemi_parse_size(const char *text, size_t *out)
         return -EINVAL;
     errno = 0;
     number = strtold(text, &end);
+    rc = end == text || errno ? -EINVAL : 0;
+    while (isspace((unsigned char)*end)) /* "2 GB" is not two bytes */
+        end++;
     power = multiplier(*end);
-    if (end == text || errno || power < 0)
+    if (rc || power < 0)
         return -EINVAL;
     number = ceill(ldexpl(number, 10 * power));
     if (!(number < ldexpl(1, 63)))
