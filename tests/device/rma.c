@@ -112,8 +112,10 @@ struct copy {
 
 KERNEL(copy_ranks, struct copy)
 {
+#if !defined(__CUDACC__) || defined(__CUDA_ARCH__) /* nvcc's pass for the host does not know it */
     for (uint32_t rank = 0; rank < a.size; rank++)
         shmemi_copy_from(a.far, a.to, a.from, a.len, rank, a.size);
+#endif
 }
 
 /* `turns`: vectors of 16 bytes a thread; `more`: vectors beyond. */
