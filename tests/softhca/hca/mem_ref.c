@@ -5,6 +5,16 @@
 
 #include "hca/objects.h"
 
+/* As the kernel does: what one process pins, through whatever device, is counted against its limit. */
+static uint64_t pinned(void)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < HCA_MAX_DEVICES; i++)
+        sum += hca_devices[i].pinned;
+    return sum;
+}
+
 struct hca_mem *hca_mem_get(uint64_t addr, uint64_t len, bool writable, int *err_out)
 {
     struct hca_mem *mem = calloc(1, sizeof *mem);
@@ -13,8 +23,7 @@ struct hca_mem *hca_mem_get(uint64_t addr, uint64_t len, bool writable, int *err
         *err_out = -ENOMEM;
         return NULL;
     }
-    /* As the kernel does: what one process pins is counted against its memlock limit. */
-    if (hca_current->memlock && len > hca_current->memlock - hca_current->pinned)
+    if (hca_current->memlock && (pinned() > hca_current->memlock || len > hca_current->memlock - pinned()))
         *err_out = -ENOMEM;
     else
         *err_out = mem_attach(mem, addr, len, writable);
