@@ -29,6 +29,7 @@ static int check_ranges(void)
 {
     const struct shmemi_env *e = &shmemi_env;
     const struct range rows[] = {
+        { "MARROW_RAILS", e->rails, 0, 4, false },
         { "MARROW_IB_GID_INDEX", e->ib_gid_index, -1, 255, false },
         { "MARROW_IB_TRAFFIC_CLASS", e->ib_traffic_class, 0, 255, false },
         { "MARROW_IB_SL", e->ib_sl, 0, 15, false },

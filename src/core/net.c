@@ -64,6 +64,7 @@ static void fill_config(const struct shmemi_net_start *start)
     config.n_local = shmemi.n_local;
     config.want = transport();
     config.strict = shmemi_env.strict;
+    config.rails = (int)shmemi_env.rails;
     config.device_list = shmemi_env.hca_list;
     config.near_pci = NULL;
     config.gid_index = (int)shmemi_env.ib_gid_index;
@@ -171,9 +172,10 @@ static void go_live(void)
     shmemi_net.spin = (*shmemi_env.node && shmemi_env.spin < 0) || shmemi.spin_limit == 0 ? 1 : shmemi.spin_limit;
     shmemi.spin_limit = 1;
     shmemi_net.up = shmemi.net_up = true;
-    shmemi_debug("net", "%s port %d by %s, atomics of %d and more bytes by the NIC%s", shmemi_net.nic->device,
+    shmemi_debug("net", "%s port %d by %s, atomics of %d and more bytes by the NIC%s; %d rail%s", shmemi_net.nic->device,
                  shmemi_net.nic->port, shmemi_net.nic->kind == SHMEMI_NIC_MLX5 ? "ibgda" : "proxy",
-                 shmemi_net.nic->atomics_4 ? 4 : 8, shmemi_net.nic_atomics ? ", to near PEs too" : "");
+                 shmemi_net.nic->atomics_4 ? 4 : 8, shmemi_net.nic_atomics ? ", to near PEs too" : "",
+                 shmemi_net.nic->n_rails, shmemi_net.nic->n_rails == 1 ? "" : "s");
 }
 
 int shmemi_net_init(const struct shmemi_net_start *start)
@@ -189,6 +191,9 @@ int shmemi_net_init(const struct shmemi_net_start *start)
     if (rc)
         goto no_memory;
     shmemi_net.message_max = shmemi_net.nic->message_max;
+    for (int i = 1; i < shmemi_net.nic->n_rails; i++)
+        if (shmemi_net.nic->rails[i]->message_max < shmemi_net.message_max)
+            shmemi_net.message_max = shmemi_net.nic->rails[i]->message_max;
     if (shmemi_env.nic_message && shmemi_env.nic_message < shmemi_net.message_max)
         shmemi_net.message_max = shmemi_env.nic_message;
     rc = shmemi_landing_init();

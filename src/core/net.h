@@ -6,6 +6,9 @@
  * PE has registered its slice of the node's memory (control words, team blocks, static data, heap) and told all others
  * where its parts lie and under which key (struct shmemi_net_peer).
  *
+ * Rails: a PE may use several devices (nic.h).  Everything that goes to one PE goes by one of them, which its queue names; local
+ * keys are that rail's.
+ *
  * Queues: one a peer and context, connected on first use.  All of one context's operations to one peer go through
  * one RC queue, in order, so fence is free.  Local buffers that are registered (symmetric memory) are used in place;
  * others travel inline or through a registered bounce buffer.
@@ -33,7 +36,7 @@ struct shmemi_net {
     /* All atomics go through the NIC, to the own PE and the node's too: peers reach the same words by NIC, and
      * its atomics are not atomic with the CPU's. */
     bool nic_atomics;
-    struct shmemi_nic *nic;
+    struct shmemi_nic *nic; /* the home rail */
     const struct shmemi_nic_module *module;
     struct shmemi_net_peer *peers; /* by world PE */
     struct shmemi_nic_key key;     /* of this PE's slice */

@@ -86,7 +86,7 @@ static bool is_be(const struct amo *a)
 static uint64_t fetch_now(const struct amo *a)
 {
     char *slot = shmemi_landing_take();
-    uint64_t ticket = post(a, (uint64_t)(uintptr_t)slot, shmemi_landing_key(), 0), old;
+    uint64_t ticket = post(a, (uint64_t)(uintptr_t)slot, shmemi_landing_key(a->q), 0), old;
 
     shmemi_net_wait(a->q, ticket, a->call);
     old = is_be(a) ? shmemi_sq_amo_result(slot, 4) : load(slot, a->size);
@@ -102,13 +102,13 @@ static void fetch_later(const struct amo *a, void *old_out)
     uint32_t lkey;
     char *between;
 
-    if (!is_be(a) && shmemi_net_registered(old_out, a->size, &laddr, &lkey)) {
+    if (!is_be(a) && shmemi_net_registered(a->q, old_out, a->size, &laddr, &lkey)) {
         post(a, laddr, lkey, flags);
         return;
     }
     shmemi_bounce_lock(c);
     between = shmemi_bounce_take(c, a->size, a->call);
-    shmemi_bounce_give(c, a->q, post(a, (uint64_t)(uintptr_t)between, c->bounce.key.lkey, flags),
+    shmemi_bounce_give(c, a->q, post(a, (uint64_t)(uintptr_t)between, c->bounce.key.lkey[a->q->rail], flags),
                        is_be(a) ? SHMEMI_BOUNCE_AMO4 : SHMEMI_BOUNCE_GET, between, old_out, a->size);
     shmemi_bounce_unlock(c);
 }
@@ -167,7 +167,7 @@ void shmemi_net_amo(shmem_ctx_t ctx, int op, void *dest, const void *operand, co
     if (!in_hardware(&a)) {
         old = emulate(&a);
     } else if (!old_out) {
-        post(&a, shmemi_landing_scrap(), shmemi_landing_key(), 0);
+        post(&a, shmemi_landing_scrap(), shmemi_landing_key(a.q), 0);
         return;
     } else if (nbi) {
         fetch_later(&a, old_out);

@@ -196,9 +196,9 @@ void shmemi_landing_put(char *slot)
     __atomic_fetch_and(&landing.busy, ~(1ull << i), __ATOMIC_RELEASE);
 }
 
-uint32_t shmemi_landing_key(void)
+uint32_t shmemi_landing_key(const struct shmemi_net_queue *q)
 {
-    return landing.key.lkey;
+    return landing.key.lkey[q->rail];
 }
 
 uint64_t shmemi_landing_scrap(void)

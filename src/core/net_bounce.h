@@ -61,7 +61,7 @@ void shmemi_bounce_free(struct shmemi_net_ctx *c);
 /* SHMEMI_LANDING_BYTES of registered memory. */
 char *shmemi_landing_take(void);
 void shmemi_landing_put(char *slot);
-uint32_t shmemi_landing_key(void);
+uint32_t shmemi_landing_key(const struct shmemi_net_queue *q); /* on the queue's rail */
 /* Where results go that nobody wants. */
 uint64_t shmemi_landing_scrap(void);
 int shmemi_landing_init(void);

@@ -148,8 +148,8 @@ SHMEMI_COLD SHMEMI_NORETURN static void failed(const struct row *r, struct link 
     shmemi_exit_if_ending();
     shmemi_net_check_left(link->pe, call);
     shmemi_fatal(call, "in a kernel: %s to PE %d failed on %s port %d: %s (syndrome 0x%02x, vendor 0x%02x, remote address %#llx, "
-                 "symmetric address %#llx); %s", e.operation ? e.operation : "operation", link->pe, shmemi_net.nic->device,
-                 shmemi_net.nic->port, e.what, e.syndrome, e.vendor_syndrome, (unsigned long long)e.raddr,
+                 "symmetric address %#llx); %s", e.operation ? e.operation : "operation", link->pe, link->nic.nic->device,
+                 link->nic.nic->port, e.what, e.syndrome, e.vendor_syndrome, (unsigned long long)e.raddr,
                  (unsigned long long)own_address(link->pe, e.raddr), e.advice ? e.advice : "");
 }
 
@@ -239,12 +239,12 @@ static uint64_t post_bytes(const struct row *r, struct link *link, uint64_t radd
     int64_t t;
 
     if (is_verbs())
-        t = shmemi_net.module->write(&link->nic, raddr, host_key(rkey), data, r->key.lkey, len, SHMEMI_SQ_DEFER);
+        t = shmemi_net.module->write(&link->nic, raddr, host_key(rkey), data, r->key.lkey[link->nic.nic->rail], len, SHMEMI_SQ_DEFER);
     else if (len <= SHMEMI_SQ_INLINE_MAX)
         t = (int64_t)shmemi_sq_write_inline(sq, SHMEMI_SQ_PRIVATE, raddr, raw_key(rkey), data, len, SHMEMI_SQ_DEFER);
     else
         t = (int64_t)shmemi_sq_write(sq, SHMEMI_SQ_PRIVATE, raddr, raw_key(rkey), (uintptr_t)data,
-                                     shmemi_be32_of(r->key.lkey), len, SHMEMI_SQ_DEFER);
+                                     shmemi_be32_of(r->key.lkey[link->nic.nic->rail]), len, SHMEMI_SQ_DEFER);
     return posted(r, link, t);
 }
 
@@ -338,7 +338,8 @@ static void try_swap(struct row *r, const struct shmemi_chan_entry *e)
     unsigned shift = shift_of(e, &mask);
 
     word = (r->seen & ~mask) | (apply(e, (r->seen & mask) >> shift) << shift & mask);
-    r->ticket = post_word(r, r->making, e->raddr & ~7ull, e->rkey, word, &r->seen, (uintptr_t)r->landing, r->key.lkey);
+    r->ticket = post_word(r, r->making, e->raddr & ~7ull, e->rkey, word, &r->seen, (uintptr_t)r->landing,
+                          r->key.lkey[r->making->nic.nic->rail]);
     ring_link(r, r->making);
 }
 
@@ -591,7 +592,7 @@ static void row_down(struct row *r)
         shmemi_net.module->queue_close(&r->links[pe]->nic);
         free(r->links[pe]);
     }
-    if (r->key.mr)
+    if (r->key.mr[0])
         shmemi_net.module->mem_deregister(shmemi_net.nic, &r->key);
     shared_put(r->memory, r->bytes);
     free(r->links);

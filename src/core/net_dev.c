@@ -57,8 +57,10 @@ static struct {
     struct shmemi_dev_far *peers, *peers_there; /* by world PE: here, and what kernels see */
     char *area;
     struct shmemi_nic_key area_key;
-    void *doors;                     /* the page of doorbells, */
-    uint64_t doors_there;            /* and where kernels see it */
+    struct {
+        void *page;                  /* of doorbells, NULL: no queue is on that rail, */
+        uint64_t there;              /* and where kernels see it */
+    } doors[SHMEMI_NIC_RAILS];
     struct shmemi_dev_report *report, *looked; /* looked: by this file's thread */
     unsigned turn;
     bool proxy; /* kernels leave their requests to a thread: rows are channels */
@@ -96,12 +98,14 @@ static struct shmemi_sq *seen_at(size_t index)
 /* Gives kernels a queue, or takes it away. */
 static int publish(size_t index)
 {
-    struct shmemi_sq sq = queue_at(index)->sq;
+    const struct shmemi_nic_queue *q = queue_at(index);
+    struct shmemi_sq sq = q->sq;
 
     if (!it.memory)
         return 0; /* they see the mirror */
     if (sq.ring)
-        sq.doorbell = (uint64_t *)(uintptr_t)(it.doors_there + ((uintptr_t)sq.doorbell - (uintptr_t)it.doors));
+        sq.doorbell = (uint64_t *)(uintptr_t)(it.doors[q->nic->rail].there
+                                              + ((uintptr_t)sq.doorbell - (uintptr_t)it.doors[q->nic->rail].page));
     return move(seen_at(index), &sq, sizeof sq);
 }
 
@@ -134,7 +138,7 @@ void shmemi_net_dev_failed(size_t index, uint64_t error, uint64_t addr, const ch
         SHMEMI_ST_REL(&it.report->stop, 1u);
     shmemi_fatal(call, "in a kernel: %s to PE %d failed on %s port %d: %s (syndrome 0x%02x, vendor 0x%02x, opcode 0x%02x, "
                  "remote address %#llx, symmetric address %#llx); %s",
-                 e.operation ? e.operation : "operation", pe, shmemi_net.nic->device, shmemi_net.nic->port, e.what,
+                 e.operation ? e.operation : "operation", pe, queue_at(index)->nic->device, queue_at(index)->nic->port, e.what,
                  e.syndrome, e.vendor_syndrome, (unsigned)(sq->error >> 48) & 0xff, (unsigned long long)e.raddr,
                  (unsigned long long)addr, e.advice ? e.advice : "");
 }
@@ -366,7 +370,7 @@ static int memory_up(void)
 
 static void memory_down(void)
 {
-    if (it.area_key.mr)
+    if (it.area_key.mr[0])
         shmemi_net.module->mem_deregister(shmemi_net.nic, &it.area_key);
     if (it.memory) {
         shared_put(it.table, 0);
@@ -385,35 +389,38 @@ static void memory_down(void)
     memset(&it.area_key, 0, sizeof it.area_key);
 }
 
-/* Doorbells of all queues lie in one page. */
+/* Doorbells of all queues on one rail lie in one page. */
 static int doors_up(char *why, size_t len)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const char *how = "";
-    int rc;
+    int rc = 0;
 
-    if (!it.memory)
-        return 0;
-    for (size_t i = 0; i < index_of(it.spread, 0) && !it.doors; i++)
-        if (is_open(queue_at(i)))
-            it.doors = (void *)((uintptr_t)queue_at(i)->sq.doorbell & ~(page - 1));
-    if (!it.doors)
-        return 0;
-    rc = shmemi_gpu_map_registers(it.doors, page, &it.doors_there, &how);
-    if (rc) {
-        snprintf(why, len, "the NIC's doorbell page cannot be mapped into the GPU (%s)", how);
-        it.doors = NULL;
-    } else {
-        shmemi_debug("net", "the NIC's doorbell page is mapped into the GPU %s", how);
+    for (size_t i = 0; it.memory && i < index_of(it.spread, 0) && !rc; i++) {
+        const struct shmemi_nic_queue *q = queue_at(i);
+        int rail = is_open(q) ? q->nic->rail : -1;
+
+        if (rail < 0 || it.doors[rail].page)
+            continue;
+        it.doors[rail].page = (void *)((uintptr_t)q->sq.doorbell & ~(page - 1));
+        rc = shmemi_gpu_map_registers(it.doors[rail].page, page, &it.doors[rail].there, &how);
+        if (rc) {
+            snprintf(why, len, "the doorbell page of %s cannot be mapped into the GPU (%s)", q->nic->device, how);
+            it.doors[rail].page = NULL;
+        } else {
+            shmemi_debug("net", "the doorbell page of %s is mapped into the GPU %s", q->nic->device, how);
+        }
     }
     return rc;
 }
 
 static void doors_down(void)
 {
-    if (it.doors)
-        shmemi_gpu_unmap_registers(it.doors);
-    it.doors = NULL;
+    for (int i = 0; i < SHMEMI_NIC_RAILS; i++) {
+        if (it.doors[i].page)
+            shmemi_gpu_unmap_registers(it.doors[i].page);
+        it.doors[i].page = NULL;
+    }
 }
 
 /* Where `base`, a piece of this PE's heap, lies at that PE; 0: it is no such piece. */
@@ -429,14 +436,16 @@ int shmemi_net_dev_peers(struct shmemi_dev_state *s)
         return 0;
     for (int pe = 0; pe < shmemi.n_pes; pe++) {
         uint32_t rkey = shmemi_be32_of(shmemi_net.peers[pe].rkey).raw;
+        int rail = shmemi_net.module->rail_to(shmemi_net.nic, pe);
         struct shmemi_net_dheap d = { far_base(s->dheap_base, pe), shmemi_net.peers[pe].rkey, 0 };
 
         if (it.memory)
             d = shmemi_net_dheap(pe);
-        it.peers[pe] = (struct shmemi_dev_far){ far_base(s->heap_base, pe), d.base, rkey, shmemi_be32_of(d.rkey).raw };
+        it.peers[pe] = (struct shmemi_dev_far){ far_base(s->heap_base, pe), d.base, rkey, shmemi_be32_of(d.rkey).raw,
+                                                .heap_lkey = shmemi_be32_of(shmemi_net.key.lkey[rail]).raw,
+                                                .area_lkey = shmemi_be32_of(it.area_key.lkey[rail]).raw };
+        it.peers[pe].dheap_lkey = it.memory ? shmemi_be32_of(shmemi_net_dheap_lkey(rail)).raw : it.peers[pe].heap_lkey;
     }
-    s->nic.heap_lkey = shmemi_be32_of(shmemi_net.key.lkey).raw;
-    s->nic.dheap_lkey = it.memory ? shmemi_be32_of(shmemi_net_dheap_lkey()).raw : s->nic.heap_lkey;
     return move(it.peers_there, it.peers, (size_t)shmemi.n_pes * sizeof *it.peers);
 }
 
@@ -446,7 +455,6 @@ static int fill(struct shmemi_dev_state *s)
 
     s->nic.peers = it.peers_there;
     s->nic.area = (uint64_t)(uintptr_t)it.area;
-    s->nic.area_lkey = shmemi_be32_of(it.area_key.lkey).raw;
     s->nic.stride = (uint32_t)it.table_stride;
     s->nic.message_max = (uint32_t)shmemi_net.message_max;
     s->nic.flags = SHMEMI_DEV_NIC_WATCHED | (shmemi_net.nic_atomics ? SHMEMI_DEV_NIC_ATOMICS : 0);

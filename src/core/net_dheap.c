@@ -20,7 +20,7 @@ struct kept {
 static struct {
     struct kept *keys;              /* newest first */
     struct shmemi_net_dheap *peers; /* by world PE; NULL before the first meeting */
-    uint32_t lkey;                  /* what threads that post read: as of the last meeting */
+    uint32_t lkey[SHMEMI_NIC_RAILS]; /* what threads that post read: as of the last meeting */
     size_t len, wanted;
     bool said;
 } it;
@@ -86,7 +86,8 @@ static void take_in(const struct shmemi_net_dheap *all)
         it.peers[pe].base = all[pe].base;
         SHMEMI_ST_RLX(&it.peers[pe].rkey, all[pe].rkey);
     }
-    SHMEMI_ST_RLX(&it.lkey, it.keys ? it.keys->key.lkey : 0);
+    for (int i = 0; i < SHMEMI_NIC_RAILS; i++)
+        SHMEMI_ST_RLX(&it.lkey[i], it.keys ? it.keys->key.lkey[i] : 0);
     it.len = it.wanted;
     shmemi_net_queues_dheap();
 }
@@ -121,7 +122,7 @@ void shmemi_net_dheap_down(void)
         shmemi_net_dheap_withdraw();
     free(it.peers);
     it.peers = NULL;
-    it.lkey = 0;
+    memset(it.lkey, 0, sizeof it.lkey);
     it.len = it.wanted = 0;
     it.said = false;
 }
@@ -131,9 +132,9 @@ struct shmemi_net_dheap shmemi_net_dheap(int pe)
     return it.peers ? it.peers[pe] : (struct shmemi_net_dheap){ 0, 0, 0 };
 }
 
-uint32_t shmemi_net_dheap_lkey(void)
+uint32_t shmemi_net_dheap_lkey(int rail)
 {
-    return SHMEMI_LD_RLX(&it.lkey);
+    return SHMEMI_LD_RLX(&it.lkey[rail]);
 }
 
 size_t shmemi_net_dheap_len(void)

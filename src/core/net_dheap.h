@@ -31,6 +31,6 @@ void shmemi_net_dheap_down(void);
 /* As of the last meeting. */
 struct shmemi_net_dheap shmemi_net_dheap(int pe);
 size_t shmemi_net_dheap_len(void); /* of each */
-uint32_t shmemi_net_dheap_lkey(void); /* of the own one; 0: its NIC does not know it */
+uint32_t shmemi_net_dheap_lkey(int rail); /* of the own one; 0: its NIC does not know it */
 
 #endif

@@ -144,9 +144,10 @@ static void fill(struct shmemi_net_queue *q, struct shmemi_net_ctx *c, int pe)
     q->data_delta = p->data - shmemi.data_base;
     q->rkey = p->rkey;
     q->rkey_be = shmemi_be32_of(p->rkey);
-    q->lkey = shmemi_net.key.lkey;
+    q->rail = (uint8_t)q->nic.nic->rail;
+    q->lkey = shmemi_net.key.lkey[q->rail];
     q->lkey_be = shmemi_be32_of(q->lkey);
-    q->inline_max = shmemi_net.nic->inline_max;
+    q->inline_max = q->nic.nic->inline_max;
     fill_dheap(q);
     q->mode = shmemi_net.nic->kind == SHMEMI_NIC_VERBS ? SHMEMI_NET_VERBS
               : c->shared                              ? SHMEMI_NET_SHARED
@@ -238,7 +239,7 @@ void shmemi_net_failed(struct shmemi_net_queue *q, const char *call)
     shmemi_net_check_left(q->pe, call);
     shmemi_net.module->queue_error(&q->nic, &e);
     shmemi_fatal(call, "%s to PE %d failed on %s port %d: %s (syndrome 0x%02x, vendor 0x%02x, remote address 0x%llx); %s",
-                 e.operation ? e.operation : "operation", q->pe, shmemi_net.nic->device, shmemi_net.nic->port, e.what,
+                 e.operation ? e.operation : "operation", q->pe, q->nic.nic->device, q->nic.nic->port, e.what,
                  e.syndrome, e.vendor_syndrome, (unsigned long long)e.raddr, e.advice ? e.advice : "");
 }
 
@@ -276,8 +277,8 @@ static void describe(const void *arg, char *buf, size_t len)
 {
     const struct shmemi_net_queue *q = arg;
 
-    snprintf(buf, len, "operations on PE %d to complete (%s port %d)", q->pe, shmemi_net.nic->device,
-             shmemi_net.nic->port);
+    snprintf(buf, len, "operations on PE %d to complete (%s port %d)", q->pe, q->nic.nic->device,
+             q->nic.nic->port);
 }
 
 /* Who has left does not answer, and the NIC gives up later than we need to know that. */

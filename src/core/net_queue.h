@@ -40,6 +40,7 @@ struct shmemi_net_queue {
     shmemi_be32 rkey_be, lkey_be;
     uint32_t inline_max;
     uint8_t mode; /* enum shmemi_net_mode */
+    uint8_t rail; /* whose local keys to use */
     bool has_data;
     /* the peer's device heap, once it is known to its NIC; it may grow, under a new key (net_dheap.h) */
     uint64_t dheap_at, dheap_len;
@@ -189,8 +190,9 @@ void shmemi_net_wait_all(struct shmemi_net_queue *q, const char *call);
 /* -EIO when it has failed. */
 int shmemi_net_poll(struct shmemi_net_queue *q);
 
-/* Own memory that the NIC knows: symmetric memory, and its key.  False: it must be copied. */
-bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out, uint32_t *lkey_out);
+/* Own memory that the NIC knows: symmetric memory, and its key on the queue's rail.  False: it must be copied. */
+bool shmemi_net_registered(const struct shmemi_net_queue *q, const void *addr, size_t len, uint64_t *laddr_out,
+                           uint32_t *lkey_out);
 /* Is a local buffer memory of a GPU, which the CPU does not touch? */
 SHMEMI_INLINE bool shmemi_net_on_gpu(const void *local)
 {

@@ -23,12 +23,13 @@ static uint32_t piece(size_t left, size_t most)
     return (uint32_t)(left < n ? left : n);
 }
 
-bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out, uint32_t *lkey_out)
+bool shmemi_net_registered(const struct shmemi_net_queue *q, const void *addr, size_t len, uint64_t *laddr_out,
+                           uint32_t *lkey_out)
 {
     uintptr_t a = (uintptr_t)addr;
     const struct shmemi_net_peer *me = &shmemi_net.peers[shmemi.my_pe];
 
-    *lkey_out = shmemi_net.key.lkey;
+    *lkey_out = q->lkey;
     if (a - shmemi.heap_base < shmemi.heap_len && len <= shmemi.heap_len - (a - shmemi.heap_base)) {
         *laddr_out = a;
         return true;
@@ -43,7 +44,7 @@ bool shmemi_net_registered(const void *addr, size_t len, uint64_t *laddr_out, ui
     }
     if (a - shmemi.dheap_base < shmemi.dheap_len && len <= shmemi.dheap_len - (a - shmemi.dheap_base)) {
         *laddr_out = a;
-        *lkey_out = shmemi_net_dheap_lkey();
+        *lkey_out = shmemi_net_dheap_lkey(q->rail);
         return *lkey_out != 0;
     }
     return false;
@@ -85,7 +86,7 @@ static void put_copied(struct shmemi_net_queue *q, uint64_t raddr, const char *s
         uint64_t ticket;
 
         shmemi_net_move(between, source + at, n, call);
-        ticket = shmemi_net_post_write(q, raddr + at, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey, n,
+        ticket = shmemi_net_post_write(q, raddr + at, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey[q->rail], n,
                                        at + n < len ? 0 : flags, call);
         shmemi_bounce_give(q->ctx, q, ticket, SHMEMI_BOUNCE_PUT, between, NULL, n);
         at += n;
@@ -105,7 +106,7 @@ static uint64_t put_one(struct shmemi_net_queue *q, uint64_t raddr, const void *
         shmemi_net_post_inline(q, raddr, source, (uint32_t)len, flags, call);
         return 0;
     }
-    if ((nbi || on_gpu || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr, &lkey)) {
+    if ((nbi || on_gpu || len > SHMEMI_NET_SMALL) && shmemi_net_registered(q, source, len, &laddr, &lkey)) {
         ticket = put_in_place(q, raddr, laddr, lkey, len, on_gpu ? flags | SHMEMI_NIC_IN_PLACE : flags, call);
         return nbi ? 0 : ticket;
     }
@@ -166,7 +167,7 @@ void shmemi_net_put_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
     uint64_t raddr = shmemi_net_raddr(q, dest, call), wait = 0, laddr;
     uint32_t lkey;
 
-    if (shmemi_net_on_gpu(source) && !shmemi_net_registered(source, (n - 1) * sst + block, &laddr, &lkey)) {
+    if (shmemi_net_on_gpu(source) && !shmemi_net_registered(q, source, (n - 1) * sst + block, &laddr, &lkey)) {
         shmemi_net_put_gathered(ctx, dest, dst, source, sst, n, block, pe, call);
         return;
     }
@@ -204,7 +205,7 @@ static void get_copied(struct shmemi_net_queue *q, char *dest, uint64_t raddr, s
     for (size_t at = 0; at < len;) {
         uint32_t n = piece(len - at, SHMEMI_BOUNCE_PIECE);
         char *between = shmemi_bounce_take(q->ctx, n, call);
-        uint64_t ticket = shmemi_net_post_read(q, raddr + at, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey, n,
+        uint64_t ticket = shmemi_net_post_read(q, raddr + at, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey[q->rail], n,
                                                at + n < len ? 0 : flags, call);
 
         shmemi_bounce_give(q->ctx, q, ticket, SHMEMI_BOUNCE_GET, between, dest + at, n);
@@ -222,7 +223,7 @@ static void get_landing(struct shmemi_net_queue *q, void *dest, uint64_t raddr, 
     for (size_t at = 0; at < len;) {
         uint32_t n = piece(len - at, SHMEMI_LANDING_BYTES);
 
-        ticket = shmemi_net_post_read(q, raddr + at, (uint64_t)(uintptr_t)(slot + at), shmemi_landing_key(), n, 0, call);
+        ticket = shmemi_net_post_read(q, raddr + at, (uint64_t)(uintptr_t)(slot + at), shmemi_landing_key(q), n, 0, call);
         at += n;
     }
     shmemi_net_wait(q, ticket, call);
@@ -236,7 +237,7 @@ void shmemi_net_get(shmem_ctx_t ctx, void *dest, const void *source, size_t len,
     uint64_t raddr = shmemi_net_raddr(q, source, call), laddr, ticket;
     uint32_t lkey;
 
-    if (shmemi_net_registered(dest, len, &laddr, &lkey)) {
+    if (shmemi_net_registered(q, dest, len, &laddr, &lkey)) {
         ticket = get_in_place(q, laddr, lkey, raddr, len, nbi ? shmemi_net_defer(q, len) : 0, call);
         if (!nbi)
             shmemi_net_wait(q, ticket, call);
@@ -255,7 +256,7 @@ void shmemi_net_get_strided(shmem_ctx_t ctx, void *dest, size_t dst, const void 
     struct shmemi_net_queue *q = shmemi_net_queue_of(ctx, source, pe, call);
     uint64_t raddr = shmemi_net_raddr(q, source, call), laddr = 0, ticket = 0;
     uint32_t lkey = 0;
-    bool in_place = shmemi_net_registered(dest, (n - 1) * dst + block, &laddr, &lkey);
+    bool in_place = shmemi_net_registered(q, dest, (n - 1) * dst + block, &laddr, &lkey);
 
     if (!in_place && shmemi_net_on_gpu(dest)) {
         shmemi_net_get_scattered(ctx, dest, dst, source, sst, n, block, pe, call);
@@ -290,7 +291,7 @@ static bool put_signalled(struct shmemi_net_queue *q, uint64_t raddr, const void
         shmemi_net_post_inline_signal(q, raddr, source, (uint32_t)len, sig, call);
         return true;
     }
-    if ((nbi || on_gpu || len > SHMEMI_NET_SMALL) && shmemi_net_registered(source, len, &laddr, &lkey)) {
+    if ((nbi || on_gpu || len > SHMEMI_NET_SMALL) && shmemi_net_registered(q, source, len, &laddr, &lkey)) {
         ticket = shmemi_net_post_write_signal(q, raddr, laddr, lkey, (uint32_t)len, sig, call);
         if (!nbi)
             shmemi_net_wait(q, ticket, call);
@@ -301,7 +302,7 @@ static bool put_signalled(struct shmemi_net_queue *q, uint64_t raddr, const void
     shmemi_bounce_lock(q->ctx);
     between = shmemi_bounce_take(q->ctx, len, call);
     shmemi_net_move(between, source, len, call);
-    ticket = shmemi_net_post_write_signal(q, raddr, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey, (uint32_t)len,
+    ticket = shmemi_net_post_write_signal(q, raddr, (uint64_t)(uintptr_t)between, q->ctx->bounce.key.lkey[q->rail], (uint32_t)len,
                                           sig, call);
     shmemi_bounce_give(q->ctx, q, ticket, SHMEMI_BOUNCE_PUT, between, NULL, len);
     shmemi_bounce_unlock(q->ctx);
@@ -317,7 +318,7 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size
     if (len && q->mode != SHMEMI_NET_VERBS && len <= shmemi_net.message_max) {
         struct shmemi_sq_signal sig = {
             .raddr = shmemi_net_raddr(q, sig_addr, call), .value = signal,
-            .add = sig_op == SHMEM_SIGNAL_ADD, .laddr = shmemi_landing_scrap(), .lkey = shmemi_be32_of(shmemi_landing_key()),
+            .add = sig_op == SHMEM_SIGNAL_ADD, .laddr = shmemi_landing_scrap(), .lkey = shmemi_be32_of(shmemi_landing_key(q)),
         };
 
         sig.rkey = shmemi_rkey_be(q, sig.raddr);
@@ -330,7 +331,7 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size
     if (sig_op == SHMEM_SIGNAL_SET)
         put_word(q, raddr, &signal, 0, call);
     else
-        shmemi_net_post_atomic(q, raddr, signal, NULL, shmemi_landing_scrap(), shmemi_landing_key(), 0, call);
+        shmemi_net_post_atomic(q, raddr, signal, NULL, shmemi_landing_scrap(), shmemi_landing_key(q), 0, call);
     if (ticket)
         shmemi_net_wait(q, ticket, call);
 }
@@ -370,7 +371,7 @@ void shmemi_net_block_read(int pe, const void *mine, void *dst, size_t len, cons
 
     if (!len)
         return;
-    if (shmemi_net_registered(dst, len, &laddr, &lkey)) {
+    if (shmemi_net_registered(q, dst, len, &laddr, &lkey)) {
         shmemi_net_wait(q, get_in_place(q, laddr, lkey, raddr, len, 0, call), call);
     } else if (len <= SHMEMI_LANDING_BYTES) {
         get_landing(q, dst, raddr, len, call);
@@ -384,6 +385,6 @@ void shmemi_net_block_add(int pe, const uint64_t *mine, uint64_t value, const ch
 {
     struct shmemi_net_queue *q = shmemi_net_queue_of(SHMEM_CTX_DEFAULT, mine, pe, call);
 
-    shmemi_net_post_atomic(q, block_raddr(pe, mine, call), value, NULL, shmemi_landing_scrap(), shmemi_landing_key(), 0,
+    shmemi_net_post_atomic(q, block_raddr(pe, mine, call), value, NULL, shmemi_landing_scrap(), shmemi_landing_key(q), 0,
                            call);
 }

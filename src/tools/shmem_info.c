@@ -218,9 +218,9 @@ static void show_port(void *arg, const struct shmemi_nic_port *p)
     char name[80];
 
     if ((*n)++ == 0)
-        printf("\nNIC ports (MARROW_HCA_LIST); * is what this process would use\n");
+        printf("\nNIC ports (MARROW_HCA_LIST); * is what this process would use, + a further rail of it (MARROW_RAILS)\n");
     snprintf(name, sizeof name, "%s:%d", p->device, p->port);
-    printf("  %c %-12s %s, %s, %.4g Gbit/s, %s%s%s\n", p->chosen ? '*' : ' ', name, p->link, p->state, (double)p->mbit / 1000,
+    printf("  %c %-12s %s, %s, %.4g Gbit/s, %s%s%s\n", p->rail == 1 ? '*' : p->rail ? '+' : ' ', name, p->link, p->state, (double)p->mbit / 1000,
            kind_name(p->kind), p->why[0] ? ": " : "", p->why);
 }
 
@@ -232,6 +232,7 @@ static void net_config(struct shmemi_nic_config *c)
               : strcasecmp(shmemi_env.transport, "proxy") == 0 ? SHMEMI_NIC_VERBS
                                                                : SHMEMI_NIC_AUTO;
     c->strict = shmemi_env.strict;
+    c->rails = (int)shmemi_env.rails;
     c->device_list = shmemi_env.hca_list;
     c->gid_index = (int)shmemi_env.ib_gid_index;
     c->traffic_class = (int)shmemi_env.ib_traffic_class;

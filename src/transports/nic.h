@@ -9,6 +9,10 @@
  *     SHMEMI_NIC_MLX5    through shmem/device/sq.h, with no call into the module ("ibgda")
  *     SHMEMI_NIC_VERBS   through the post and poll calls below, over ibv_post_send ("proxy")
  *
+ * A PE may use several devices, its rails.  Atomics of two devices on one word are not atomic with each other, so everything that
+ * comes to a PE comes through its first rail, the home, whose address its card holds; through which of its own rails it sends
+ * depends on the target PE alone, so what it sends to one PE keeps its order, and all of it goes under one rail's keys.
+ *
  * Calls return 0 or -errno; who decides the error says so once, through config->log, with device, port, peer,
  * and what to do about it.  Nothing here ends the process.
  */
@@ -21,9 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_NIC_ABI 3
+#define SHMEMI_NIC_ABI 4
 #define SHMEMI_NIC_SYMBOL "shmemi_nic_module" /* the module's const struct shmemi_nic_module */
 #define SHMEMI_NIC_CARD_BYTES 96
+#define SHMEMI_NIC_RAILS 4 /* devices that one PE uses at most */
 
 enum shmemi_nic_kind { SHMEMI_NIC_AUTO, SHMEMI_NIC_MLX5, SHMEMI_NIC_VERBS };
 
@@ -32,6 +37,7 @@ struct shmemi_nic_config {
     int my_local, n_local;        /* place among the node's PEs: ties between equally near devices go round robin */
     enum shmemi_nic_kind want;    /* MARROW_TRANSPORT: auto, ibgda, proxy */
     bool strict;                  /* MARROW_STRICT: a downgrade (auto, but the device is no mlx5) fails */
+    int rails;                    /* MARROW_RAILS: how many devices; 0: those that are nearest, where several are equally near */
     const char *device_list;      /* MARROW_HCA_LIST: "mlx5_0:1,mlx5_1", "^mlx5_2" leaves out, "" all */
     const char *near_pci;         /* "0000:1b:00.0": nearest to this GPU; NULL: to this process's CPUs */
     int gid_index;                /* RoCE; -1 chooses (v2, IPv4-mapped first) */
@@ -62,8 +68,8 @@ struct shmemi_nic_memory {
 };
 
 struct shmemi_nic_key {
-    uint32_t lkey, rkey; /* host order */
-    void *mr;            /* the module's */
+    uint32_t lkey[SHMEMI_NIC_RAILS], rkey; /* host order; by rail, and the home's */
+    void *mr[SHMEMI_NIC_RAILS];            /* the module's; [0] NULL: no key */
 };
 
 /* One port of one device, as shmem-info shows it. */
@@ -74,12 +80,14 @@ struct shmemi_nic_port {
     const char *link;            /* "InfiniBand", "Ethernet" */
     uint64_t mbit;               /* a second */
     enum shmemi_nic_kind kind;   /* what would drive it */
-    bool chosen;                 /* by open with this configuration */
+    int rail;                    /* by open with this configuration: 1 the home, 2 and on further rails; 0: not used */
     const char *why;             /* how near it is, or why it is left out */
 };
 
-/* Filled by open; read by the core. */
+/* Filled by open; read by the core.  open gives the home, which stands for all rails; a queue names the one it is on. */
 struct shmemi_nic {
+    int rail, n_rails; /* which one; of the home: how many, and */
+    struct shmemi_nic *rails[SHMEMI_NIC_RAILS]; /* which, itself first */
     enum shmemi_nic_kind kind;
     char device[64];         /* "mlx5_0" */
     int port;
@@ -96,7 +104,7 @@ enum { SHMEMI_NIC_IN_PLACE = 0x100 };
 /* A send queue to one peer.  Kind MLX5 uses `sq`; kind VERBS the calls below with `priv`. */
 struct shmemi_nic_queue {
     struct shmemi_sq sq;
-    struct shmemi_nic *nic;
+    struct shmemi_nic *nic; /* its rail */
     void *priv;
     int pe;
     bool shared; /* several threads post: decides between SHMEMI_SQ_SHARED and _PRIVATE */
@@ -119,10 +127,11 @@ struct shmemi_nic_module {
     int (*describe)(const struct shmemi_nic_config *config, void (*say)(void *arg, const struct shmemi_nic_port *port),
                     void *arg);
 
-    /* `config` stays readable until close. */
+    /* `config` stays readable until close.  A rail that cannot be used is said and left out. */
     int (*open)(const struct shmemi_nic_config *config, struct shmemi_nic **nic_out);
     void (*close)(struct shmemi_nic *nic);
 
+    /* With every rail.  Before start, where a rail other than the home refuses, it and those behind it are said and left out. */
     int (*mem_register)(struct shmemi_nic *nic, void *addr, size_t len, struct shmemi_nic_key *key_out);
     /* Device memory: a dma-buf, or an address that peermem knows when fd is -1. */
     int (*mem_register_dmabuf)(struct shmemi_nic *nic, int fd, uint64_t offset, uint64_t va, size_t len,
@@ -133,6 +142,9 @@ struct shmemi_nic_module {
     void (*card)(struct shmemi_nic *nic, unsigned char card[SHMEMI_NIC_CARD_BYTES]);
     /* All cards, in PE order (copied): from here on peers may connect, which a thread that sleeps otherwise serves. */
     int (*start)(struct shmemi_nic *nic, const unsigned char (*cards)[SHMEMI_NIC_CARD_BYTES]);
+
+    /* The rail that this PE sends to `pe` by; valid once started. */
+    int (*rail_to)(struct shmemi_nic *nic, int pe);
 
     /*
      * Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns.  memory NULL: the

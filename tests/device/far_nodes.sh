@@ -29,6 +29,8 @@ for MARROW_TRANSPORT in ibgda proxy; do
     MARROW_SIMT_SEED=7 passes 2 2 "--faults loss=1%" far
     MARROW_QUEUE_DEPTH=64 passes 2 2 - far
     MARROW_NIC_MESSAGE=100 passes 2 2 - rma
+    passes 2 4 "--devices 2" far
+    passes 2 2 "--devices 2 --faults loss=1%" rma
 done
 MARROW_TRANSPORT=proxy passes 2 2 - far_idle
 
@@ -49,5 +51,6 @@ for MARROW_TRANSPORT in ibgda proxy; do
     fails "a wrong key" key "(shmem_p|shmem_quiet).*in a kernel: .* to $at: .*syndrome 0x" -
     fails "a wrong key, and a wait for a flag" wait "in a kernel: .* to $at: .*syndrome 0x" -
     fails "a queue that fails" queue "in a kernel: .* to $at: .*syndrome 0x" "--faults qperr=100:0x02"
+    fails "a wrong key, and two devices" key "in a kernel: .* to PE 1 failed on mlx5_1 port 1: .*syndrome 0x" "--devices 2"
 done
 done_testing

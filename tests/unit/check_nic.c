@@ -102,12 +102,94 @@ START_TEST(equally_near_ports_go_round)
     for (int local = 0; local < 7; local++) {
         struct shmemi_nic_config c = config_of(local, SHMEMI_NIC_AUTO);
 
+        c.rails = 1;
         for (int i = 0; i < 3; i++)
             ports[i] = port_of(&"abc"[i], 1);
         ck_assert_int_eq(shmemi_verbs_select(&c, ports, 3, false, all_equal), local % 3);
         ck_assert_int_eq(shmemi_verbs_select(&c, ports, 3, false, last_is_near), 2);
         ck_assert_int_eq(shmemi_verbs_select(&c, ports, 3, false, turn_one), 1);
-        ck_assert(ports[1].chosen && !ports[0].chosen && !ports[2].chosen);
+        ck_assert(ports[1].rail == 1 && !ports[0].rail && !ports[2].rail);
+    }
+}
+END_TEST
+
+static int middle_is_far(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n)
+{
+    (void)config;
+    for (int i = 0; i < n; i++)
+        ports[i].far = i == n / 2;
+    return -1;
+}
+
+START_TEST(rails_are_the_nearest_ones)
+{
+    struct shmemi_verbs_port p[3];
+
+    for (int pe = 0; pe < 6; pe++) {
+        struct shmemi_nic_config c = config_of(pe % 2, SHMEMI_NIC_AUTO);
+
+        c.my_pe = pe;
+        c.n_local = 2;
+        for (int i = 0; i < 3; i++)
+            p[i] = port_of(&"abc"[i], 1);
+        /* All that are as near as the home, which goes round by PE and node. */
+        ck_assert_int_eq(shmemi_verbs_select(&c, p, 3, false, middle_is_far), (pe % 2 + pe / 2) % 2 ? 2 : 0);
+        ck_assert_int_eq(p[0].rail + p[2].rail, 3);
+        ck_assert_int_eq(p[1].rail, 0);
+        /* So many, the far one last. */
+        c.rails = 3;
+        shmemi_verbs_select(&c, p, 3, false, middle_is_far);
+        ck_assert_int_eq(p[0].rail + p[2].rail, 3);
+        ck_assert_int_eq(p[1].rail, 3);
+        c.rails = 2;
+        shmemi_verbs_select(&c, p, 3, false, last_is_near);
+        ck_assert(p[2].rail == 1 && p[1].rail == 2 && !p[0].rail);
+        /* What is out is no rail, however many are asked for. */
+        p[2].state = IBV_PORT_DOWN;
+        c.rails = 4;
+        shmemi_verbs_select(&c, p, 3, false, all_equal);
+        ck_assert(p[0].rail + p[1].rail == 3 && !p[2].rail);
+    }
+}
+END_TEST
+
+static struct shmemi_verbs_address address_of(const char *device, uint8_t link, uint8_t net, uint8_t host)
+{
+    struct shmemi_verbs_address a = { .link = link, .port = 1, .global = 1 };
+
+    snprintf(a.device, sizeof a.device, "%s", device);
+    if (link == IBV_LINK_LAYER_ETHERNET) {
+        a.gid[10] = a.gid[11] = 0xff;
+        a.gid[12] = 10;
+        a.gid[14] = net;
+    } else {
+        a.gid[0] = 0xfe;
+        a.gid[7] = net;
+    }
+    a.gid[15] = host;
+    return a;
+}
+
+START_TEST(the_rail_to_a_peer)
+{
+    static const uint8_t links[] = { IBV_LINK_LAYER_ETHERNET, IBV_LINK_LAYER_INFINIBAND };
+
+    for (int l = 0; l < 2; l++) {
+        struct shmemi_verbs_address a = address_of("a", links[l], 1, 1), b = address_of("b", links[l], 2, 1);
+        struct shmemi_verbs_address c = address_of("c", links[l], 1, 1), to = address_of("b", links[l], 1, 2);
+        const struct shmemi_verbs_address *apart[] = { &a, &b }, *together[] = { &a, &c }, *named[] = { &b, &a, &c };
+        int used[2] = { 0, 0 };
+
+        /* The network before the name; without either, peers take turns. */
+        ck_assert(shmemi_verbs_same_network(&a, &to) && !shmemi_verbs_same_network(&b, &to));
+        for (int pe = 0; pe < 8; pe++) {
+            ck_assert_int_eq(shmemi_verbs_rail_to(apart, 2, &to, pe), 0);
+            used[shmemi_verbs_rail_to(together, 2, &to, pe)]++;
+        }
+        ck_assert(used[0] == 4 && used[1] == 4);
+        to = address_of("c", links[l], 1, 2);
+        for (int pe = 0; pe < 8; pe++)
+            ck_assert_int_eq(shmemi_verbs_rail_to(named, 3, &to, pe), 2);
     }
 }
 END_TEST
@@ -404,6 +486,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, lists_let_in_what_they_say, 0, (int)(sizeof lists / sizeof lists[0]));
     tcase_add_test(tc, equally_near_ports_go_round);
+    tcase_add_test(tc, rails_are_the_nearest_ones);
+    tcase_add_test(tc, the_rail_to_a_peer);
     tcase_add_test(tc, what_cannot_be_used_is_left_out);
     tcase_add_test(tc, one_kind_of_link_and_no_slow_port);
 #ifdef HAVE_HWLOC

@@ -25,6 +25,8 @@ for kind in ibgda proxy; do
         moves "$kind, $link, 3 PEs" 3 "--link $link" MARROW_TRANSPORT=$kind
         moves "$kind, $link, 2 % of packets lost" 2 "--link $link --faults loss=2% --seed 3" MARROW_TRANSPORT=$kind
     done
+    moves "$kind, two devices a PE" 3 "--devices 2" MARROW_TRANSPORT=$kind
+    moves "$kind, two devices, 2 % of packets lost" 2 "--devices 2 --link eth --faults loss=2% --seed 4" MARROW_TRANSPORT=$kind
     moves "$kind, one PE alone" 1 "" MARROW_TRANSPORT=$kind
     moves "$kind, UDP wire, lost, late, twice" 2 "--wire udp --link eth --faults loss=3%,dup=3%,reorder=3%,delay=3%:2ms" \
         MARROW_TRANSPORT=$kind

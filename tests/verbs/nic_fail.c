@@ -337,7 +337,7 @@ static void show_port(void *arg, const struct shmemi_nic_port *p)
     int *n = arg;
 
     printf("port: %s %d %s %s %llu Mbit/s %s%s%s\n", p->device, p->port, p->state, p->link, (unsigned long long)p->mbit,
-           p->kind == SHMEMI_NIC_MLX5 ? "ibgda" : "proxy", p->chosen ? ", chosen " : " ", p->why);
+           p->kind == SHMEMI_NIC_MLX5 ? "ibgda" : "proxy", p->rail == 1 ? ", chosen " : p->rail ? ", rail " : " ", p->why);
     (*n)++;
 }
 

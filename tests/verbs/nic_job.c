@@ -118,6 +118,7 @@ static void configure(struct job *job)
                                                        : SHMEMI_NIC_MLX5;
     c->strict = number("MARROW_STRICT", 0);
     c->device_list = getenv("MARROW_HCA_LIST");
+    c->rails = (int)number("MARROW_RAILS", 0);
     c->gid_index = (int)number("MARROW_IB_GID_INDEX", -1);
     c->timeout = (int)number("MARROW_IB_TIMEOUT", 14);
     c->retry_count = (int)number("MARROW_IB_RETRY", 7);
@@ -223,9 +224,9 @@ int64_t job_write(struct job *job, int pe, uint64_t offset, const void *from, ui
     uint32_t rkey = job->board->rkey[pe];
 
     if (!mlx5(job))
-        return job->module->write(q, to, rkey, from, job->bounce_key.lkey, len, flags);
+        return job->module->write(q, to, rkey, from, job->bounce_key.lkey[q->nic->rail], len, flags);
     return (int64_t)shmemi_sq_write(&q->sq, mode(q), to, shmemi_be32_of(rkey), (uintptr_t)from,
-                                    shmemi_be32_of(job->bounce_key.lkey), len, flags);
+                                    shmemi_be32_of(job->bounce_key.lkey[q->nic->rail]), len, flags);
 }
 
 int64_t job_read(struct job *job, int pe, uint64_t offset, void *to, uint32_t len, int flags)
@@ -235,9 +236,9 @@ int64_t job_read(struct job *job, int pe, uint64_t offset, void *to, uint32_t le
     uint32_t rkey = job->board->rkey[pe];
 
     if (!mlx5(job))
-        return job->module->read(q, from, rkey, to, job->bounce_key.lkey, len, flags);
+        return job->module->read(q, from, rkey, to, job->bounce_key.lkey[q->nic->rail], len, flags);
     return (int64_t)shmemi_sq_read(&q->sq, mode(q), from, shmemi_be32_of(rkey), (uintptr_t)to,
-                                   shmemi_be32_of(job->bounce_key.lkey), len, flags);
+                                   shmemi_be32_of(job->bounce_key.lkey[q->nic->rail]), len, flags);
 }
 
 int64_t job_atomic(struct job *job, int pe, uint64_t offset, uint64_t operand, const uint64_t *compare, uint64_t *old)
@@ -247,10 +248,10 @@ int64_t job_atomic(struct job *job, int pe, uint64_t offset, uint64_t operand, c
     uint32_t rkey = job->board->rkey[pe];
 
     if (!mlx5(job))
-        return job->module->atomic(q, at, rkey, operand, compare, old, job->bounce_key.lkey, 0);
+        return job->module->atomic(q, at, rkey, operand, compare, old, job->bounce_key.lkey[q->nic->rail], 0);
     return (int64_t)shmemi_sq_amo(&q->sq, mode(q), compare ? SHMEMI_SQ_CSWAP : SHMEMI_SQ_FETCH_ADD, 8, at,
                                   shmemi_be32_of(rkey), operand, compare ? *compare : 0, (uintptr_t)old,
-                                  shmemi_be32_of(job->bounce_key.lkey), 0);
+                                  shmemi_be32_of(job->bounce_key.lkey[q->nic->rail]), 0);
 }
 
 static int poll_once(struct job *job, struct shmemi_nic_queue *q, uint64_t ticket, bool *done)

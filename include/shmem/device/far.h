@@ -60,17 +60,24 @@ SHMEMI_DEV struct shmemi_sq *shmemi_far_queue(uint32_t row, int world)
     return (struct shmemi_sq *)(uintptr_t)(shmemi_dev_state.nic.queues + i * shmemi_dev_state.nic.stride);
 }
 
-/* Is the memory in a symmetric heap, and under which key? */
-SHMEMI_DEV int shmemi_far_local(const void *addr, uint64_t len, shmemi_be32 *lkey_out)
+/* Is the memory in a symmetric heap, and under which key on the rail to that PE? */
+SHMEMI_DEV int shmemi_far_local(int world, const void *addr, uint64_t len, shmemi_be32 *lkey_out)
 {
+    const struct shmemi_dev_far *p = shmemi_dev_state.nic.peers + world;
     uint64_t off = (uint64_t)(uintptr_t)addr - shmemi_dev_state.dheap_base;
 
-    lkey_out->raw = shmemi_dev_state.nic.dheap_lkey;
+    lkey_out->raw = p->dheap_lkey;
     if (off < shmemi_dev_state.dheap_len)
         return len <= shmemi_dev_state.dheap_len - off;
     off = (uint64_t)(uintptr_t)addr - shmemi_dev_state.heap_base;
-    lkey_out->raw = shmemi_dev_state.nic.heap_lkey;
+    lkey_out->raw = p->heap_lkey;
     return off < shmemi_dev_state.heap_len && len <= shmemi_dev_state.heap_len - off;
+}
+
+/* The result area's key on the rail to that PE, big-endian. */
+SHMEMI_DEV uint32_t shmemi_far_area_lkey(int world)
+{
+    return shmemi_dev_state.nic.peers[world].area_lkey;
 }
 
 /* The symmetric address, which is one (shmemi_dev_search), at the peer. */
@@ -317,7 +324,7 @@ SHMEMI_DEV uint64_t shmemi_far_atomic(const struct shmemi_far *f, enum shmemi_sq
                                       uint64_t cond, uint64_t laddr)
 {
     struct shmemi_chan_request r = { SHMEMI_CHAN_ATOMIC, (uint32_t)op, size, 0, f->raddr, laddr, operand, cond, 0,
-                                     shmemi_dev_state.nic.area_lkey, size, 0, 0 };
+                                     shmemi_far_area_lkey(f->world), size, 0, 0 };
 
     return shmemi_far_post(f, &r, 0);
 }
@@ -383,7 +390,7 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_put_one(const struct shmemi_far *f, uint64_
     uint64_t ticket = 0, most = shmemi_dev_state.nic.message_max;
     uint32_t fits = shmemi_far_proxy() ? SHMEMI_CHAN_INLINE_MAX : SHMEMI_SQ_INLINE_MAX;
     shmemi_be32 lkey;
-    int in_place = len > fits && shmemi_far_local(source, len, &lkey);
+    int in_place = len > fits && shmemi_far_local(f->world, source, len, &lkey);
 
     if (!in_place && most > fits)
         most = fits;
@@ -417,11 +424,11 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_get_one(const struct shmemi_far *f, char *d
 {
     uint64_t ticket = 0, slot = 0, most = shmemi_dev_state.nic.message_max;
     shmemi_be32 lkey;
-    int in_place = shmemi_far_local(dest, len, &lkey);
+    int in_place = shmemi_far_local(f->world, dest, len, &lkey);
 
     if (!in_place) {
         slot = shmemi_far_take(f);
-        lkey.raw = shmemi_dev_state.nic.area_lkey;
+        lkey.raw = shmemi_far_area_lkey(f->world);
         most = most < SHMEMI_DEV_SLOT ? most : SHMEMI_DEV_SLOT;
     }
     SHMEMI_ROLLED
@@ -589,7 +596,7 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_amo(shmem_ctx_t ctx, enum shmemi_dev_amo_op
     shmemi_be32 lkey;
 
     shmemi_far_open(&f, SHMEMI_THREAD, shmemi_far_row(ctx), dest, world, SHMEMI_CALL_ATOMIC);
-    lkey.raw = shmemi_dev_state.nic.area_lkey;
+    lkey.raw = shmemi_far_area_lkey(world);
     if (wanted)
         slot = shmemi_far_take(&f);
     if (op == SHMEMI_DEV_FETCH)

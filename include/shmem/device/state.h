@@ -12,7 +12,7 @@
 
 #include "port.h"
 
-#define SHMEMI_DEV_ABI 4
+#define SHMEMI_DEV_ABI 5
 #define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
 #define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
 #define SHMEMI_DEV_MEET 7       /* other members of a team whose flags' addresses are found beforehand */
@@ -61,10 +61,14 @@ struct shmemi_dev_ctx {
 
 #define SHMEMI_DEV_ROW_PRIVATE 0x80000000u /* one thread at a time uses them: no atomics */
 
-/* How the NIC leads to a peer: where its heaps lie in its own address space, and their keys, big-endian. */
+/*
+ * How the NIC leads to a peer: where its heaps lie in its own address space, their keys, and the local keys on the rail that
+ * leads there (nic.h); all big-endian.
+ */
 struct shmemi_dev_far {
     uint64_t heap, dheap; /* 0: no way there */
     uint32_t heap_rkey, dheap_rkey;
+    uint32_t heap_lkey, dheap_lkey, area_lkey, pad;
 };
 
 /* Memory that the NIC knows, for results: claims by the bits of words, scrap that nobody reads, slots. */
@@ -87,7 +91,6 @@ struct shmemi_dev_nic {
     uint64_t queues; /* address of the first struct shmemi_sq; 0: no NIC for kernels */
     struct shmemi_dev_far *peers; /* by world PE */
     uint64_t area;   /* results */
-    uint32_t area_lkey, heap_lkey, dheap_lkey; /* big-endian */
     uint32_t stride; /* bytes from one queue to the next */
     uint32_t message_max; /* bytes of one work request */
     uint32_t flags;
@@ -170,6 +173,6 @@ struct shmemi_dev_state {
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_team) == 32, "the same for every compiler");
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_report) == 96, "the same for every compiler");
 SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_meet) == 160, "the same for every compiler");
-SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 424 + 4 * 160, "the same for every compiler");
+SHMEMI_STATIC_ASSERT(sizeof(struct shmemi_dev_state) == 416 + 4 * 160, "the same for every compiler");
 
 #endif

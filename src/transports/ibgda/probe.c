@@ -111,9 +111,9 @@ static uint8_t outcome(struct shmemi_sq *sq, uint64_t ticket, uint64_t deadline)
 /* May these bytes be read?  One at each end tells. */
 static uint8_t try_range(struct shmemi_verbs_nic *nic, struct shmemi_sq *sq, const struct suspect *s, uint64_t deadline)
 {
-    struct shmemi_nic_key scratch;
+    uint32_t scratch;
     uint64_t local = shmemi_verbs_service_scratch(nic, &scratch);
-    shmemi_be32 lkey = shmemi_be32_of(scratch.lkey);
+    shmemi_be32 lkey = shmemi_be32_of(scratch);
     uint8_t bad = outcome(sq, shmemi_sq_read(sq, SHMEMI_SQ_PRIVATE, s->raddr, s->rkey, local, lkey, 1, 0), deadline);
 
     if (bad || s->len < 2)

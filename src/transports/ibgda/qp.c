@@ -123,7 +123,7 @@ static int put_path(struct shmemi_verbs_nic *nic, uint8_t *qpc, const struct que
     struct ibv_ah_attr attr;
     int status;
 
-    shmemi_verbs_ah_attr(nic, &nic->peers[peer->pe], &attr);
+    shmemi_verbs_ah_attr(nic, peer->address, &attr);
     shmemi_prm_set(qpc, QPC_PORT, attr.port_num);
     shmemi_prm_set(qpc, QPC_PKEY_INDEX, (unsigned)nic->config->pkey_index);
     shmemi_prm_set(qpc, QPC_ACK_TIMEOUT, (unsigned)nic->config->timeout);
@@ -166,11 +166,11 @@ static int to_rtr(struct shmemi_verbs_nic *nic, struct queue *q, const struct sh
     }
     shmemi_prm_set(qpc, QPC_ATOMIC_MODE, PRM_ATOMIC_8_BYTES_EXTENDED);
     shmemi_prm_set(qpc, QPC_PM_STATE, PRM_MIGRATED);
-    shmemi_prm_set(qpc, QPC_MTU, shmemi_verbs_path_mtu(nic, &nic->peers[peer->pe]));
+    shmemi_prm_set(qpc, QPC_MTU, shmemi_verbs_path_mtu(nic, peer->address));
     shmemi_prm_set(qpc, QPC_LOG_MSG_MAX, PRM_LOG_MSG_MAX);
     shmemi_prm_set(qpc, QPC_REMOTE_QPN, peer->qpn);
     shmemi_prm_set(qpc, QPC_MIN_RNR_NAK, RNR_TIMER);
-    shmemi_prm_set(qpc, QPC_LOG_RRA_MAX, log2_floor(nic->peers[nic->config->my_pe].rd_atomic));
+    shmemi_prm_set(qpc, QPC_LOG_RRA_MAX, log2_floor(nic->own.rd_atomic));
     shmemi_prm_set(qpc, QPC_NEXT_RCV_PSN, peer->psn);
     status = put_path(nic, qpc, q, peer);
     return status ? status : shmemi_ibgda_modify(nic, "connect a queue pair (INIT2RTR)", q->qp, in, sizeof in);
@@ -181,8 +181,8 @@ static int to_rts(struct shmemi_verbs_nic *nic, struct queue *q, const struct sh
     uint8_t in[PRM_MODIFY_QP_BYTES] = { 0 }, *qpc = in + PRM_QPC;
     unsigned at_once = (unsigned)nic->attr.orig_attr.max_qp_init_rd_atom;
 
-    if (at_once > nic->peers[peer->pe].rd_atomic)
-        at_once = nic->peers[peer->pe].rd_atomic;
+    if (at_once > peer->address->rd_atomic)
+        at_once = peer->address->rd_atomic;
     shmemi_prm_set(in, PRM_OPCODE, PRM_RTR2RTS_QP);
     shmemi_prm_set(in, PRM_OBJECT, q->qpn);
     shmemi_prm_set(qpc, QPC_PM_STATE, PRM_MIGRATED);

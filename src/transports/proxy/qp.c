@@ -114,9 +114,9 @@ static int to_rtr(struct shmemi_verbs_nic *nic, struct ibv_qp *qp, const struct 
     char name[SHMEMI_VERBS_NAME_BYTES];
     int status;
 
-    attr.path_mtu = shmemi_verbs_path_mtu(nic, &nic->peers[peer->pe]);
-    attr.max_dest_rd_atomic = nic->peers[nic->config->my_pe].rd_atomic;
-    shmemi_verbs_ah_attr(nic, &nic->peers[peer->pe], &attr.ah_attr);
+    attr.path_mtu = shmemi_verbs_path_mtu(nic, peer->address);
+    attr.max_dest_rd_atomic = nic->own.rd_atomic;
+    shmemi_verbs_ah_attr(nic, peer->address, &attr.ah_attr);
     status = shmemi_verbs_status(ibv_modify_qp(qp, &attr,
                                                IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                                                    | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
@@ -124,7 +124,7 @@ static int to_rtr(struct shmemi_verbs_nic *nic, struct ibv_qp *qp, const struct 
         shmemi_verbs_log(nic->config, SHMEMI_VERBS_ERR,
                          SHMEMI_VERBS_AT ": cannot connect a queue pair to %s: %s; is its address routed from here? "
                          "MARROW_IB_GID_INDEX chooses another address of the port",
-                         SHMEMI_VERBS_AT_ARGS(nic), shmemi_verbs_peer_name(nic, peer->pe, name, sizeof name),
+                         SHMEMI_VERBS_AT_ARGS(nic), shmemi_verbs_address_name(peer->address, peer->pe, name, sizeof name),
                          strerror(-status));
     return status;
 }
@@ -137,7 +137,7 @@ static int to_rts(struct shmemi_verbs_nic *nic, struct ibv_qp *qp, const struct 
     int at_once = nic->attr.orig_attr.max_qp_init_rd_atom;
     int status;
 
-    attr.max_rd_atomic = nic->peers[peer->pe].rd_atomic;
+    attr.max_rd_atomic = peer->address->rd_atomic;
     if (attr.max_rd_atomic > at_once)
         attr.max_rd_atomic = (uint8_t)at_once;
     status = shmemi_verbs_status(ibv_modify_qp(qp, &attr,

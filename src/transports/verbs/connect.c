@@ -61,7 +61,7 @@ void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic)
 static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
                       const struct shmemi_verbs_asked *how, struct shmemi_nic_queue *q)
 {
-    struct shmemi_verbs_end own = { .pe = pe, .psn = first_psn() }, peer = own;
+    struct shmemi_verbs_end own = { .pe = pe, .address = &nic->peers[pe], .psn = first_psn() }, peer = own;
     struct shmemi_verbs_queue *common;
     int status;
 
@@ -88,6 +88,15 @@ static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const s
     return 0;
 }
 
+int shmemi_verbs_queue_rail(struct shmemi_nic *home, int pe)
+{
+    const struct shmemi_verbs_address *own[SHMEMI_NIC_RAILS];
+
+    for (int i = 0; i < home->n_rails; i++)
+        own[i] = &shmemi_verbs_of(home->rails[i])->own;
+    return home->n_rails == 1 ? 0 : shmemi_verbs_rail_to(own, home->n_rails, &shmemi_verbs_of(home)->peers[pe], pe);
+}
+
 int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, const struct shmemi_nic_memory *memory,
                             struct shmemi_nic_queue *q)
 {
@@ -98,7 +107,7 @@ int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, const 
         return forked(nic);
     if (!nic->peers || pe < 0 || pe >= nic->config->n_pes)
         return -EINVAL;
-    return open_queue(nic, pe, shared, memory, &how, q);
+    return open_queue(shmemi_verbs_of(base->rails[shmemi_verbs_queue_rail(base, pe)]), pe, shared, memory, &how, q);
 }
 
 int shmemi_verbs_queue_probe(struct shmemi_verbs_nic *nic, int pe, uint64_t timeout_ns, struct shmemi_nic_queue *q)

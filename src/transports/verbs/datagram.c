@@ -11,6 +11,7 @@
 
 enum { COMPLETIONS = 32, ALL = SHMEMI_VERBS_RECEIVES + SHMEMI_VERBS_SENDS };
 #define SEND_ID (1ull << 32)
+_Static_assert(SHMEMI_VERBS_GRH_BYTES + sizeof(struct shmemi_verbs_message) <= SHMEMI_VERBS_SLOT_BYTES, "a slot has room");
 #define SLOTS_BYTES ((size_t)(ALL + 1) * SHMEMI_VERBS_SLOT_BYTES)
 
 static unsigned char *slot(const struct shmemi_verbs_service *s, unsigned i)
@@ -109,9 +110,9 @@ int shmemi_verbs_datagram_open(struct shmemi_verbs_service *s)
 
 void shmemi_verbs_datagram_close(struct shmemi_verbs_service *s)
 {
-    for (int pe = 0; s->ahs && pe < s->nic->config->n_pes; pe++) {
-        if (s->ahs[pe])
-            ibv_destroy_ah(s->ahs[pe]);
+    for (size_t i = 0; s->ahs && i < (size_t)s->nic->config->n_pes * SHMEMI_NIC_RAILS; i++) {
+        if (s->ahs[i])
+            ibv_destroy_ah(s->ahs[i]);
     }
     free(s->ahs);
     if (s->qp)
@@ -126,31 +127,32 @@ void shmemi_verbs_datagram_close(struct shmemi_verbs_service *s)
         munmap(s->slots, SLOTS_BYTES);
 }
 
-static struct ibv_ah *way_to(struct shmemi_verbs_service *s, int pe, int *status_out)
+static struct ibv_ah *way_to(struct shmemi_verbs_service *s, int pe, const struct shmemi_verbs_address *to, int *status_out)
 {
+    struct ibv_ah **ah = &s->ahs[(size_t)pe * SHMEMI_NIC_RAILS + to->rail];
     char name[SHMEMI_VERBS_NAME_BYTES];
     struct ibv_ah_attr attr;
 
-    if (s->ahs[pe])
-        return s->ahs[pe];
-    shmemi_verbs_ah_attr(s->nic, &s->nic->peers[pe], &attr);
+    if (*ah)
+        return *ah;
+    shmemi_verbs_ah_attr(s->nic, to, &attr);
     errno = 0;
-    s->ahs[pe] = ibv_create_ah(s->nic->pd, &attr);
-    if (!s->ahs[pe]) {
+    *ah = ibv_create_ah(s->nic->pd, &attr);
+    if (!*ah) {
         *status_out = errno ? -errno : -EIO;
         shmemi_verbs_log(s->nic->config, SHMEMI_VERBS_ERR,
                          SHMEMI_VERBS_AT " finds no way to %s: %s; is its address routed from here? "
                          "MARROW_IB_GID_INDEX chooses another address of the port",
-                         SHMEMI_VERBS_AT_ARGS(s->nic), shmemi_verbs_peer_name(s->nic, pe, name, sizeof name),
+                         SHMEMI_VERBS_AT_ARGS(s->nic), shmemi_verbs_address_name(to, pe, name, sizeof name),
                          strerror(-*status_out));
     }
-    return s->ahs[pe];
+    return *ah;
 }
 
-bool shmemi_verbs_datagram_send(struct shmemi_verbs_service *s, int pe, const struct shmemi_verbs_message *message,
-                                int *status_out)
+bool shmemi_verbs_datagram_send(struct shmemi_verbs_service *s, const struct shmemi_verbs_address *to,
+                                const struct shmemi_verbs_message *message, int *status_out)
 {
-    struct ibv_ah *ah = way_to(s, pe, status_out);
+    struct ibv_ah *ah = way_to(s, message->to, to, status_out);
     struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED, .num_sge = 1 }, *bad;
     struct ibv_sge sge = { 0 };
     unsigned i;
@@ -167,8 +169,8 @@ bool shmemi_verbs_datagram_send(struct shmemi_verbs_service *s, int pe, const st
     wr.wr_id = SEND_ID | i;
     wr.sg_list = &sge;
     wr.wr.ud.ah = ah;
-    wr.wr.ud.remote_qpn = s->nic->peers[pe].qpn;
-    wr.wr.ud.remote_qkey = s->nic->peers[pe].qkey;
+    wr.wr.ud.remote_qpn = to->qpn;
+    wr.wr.ud.remote_qkey = to->qkey;
     if (ibv_post_send(s->qp, &wr, &bad))
         return false;
     s->busy_sends |= 1ull << i;
@@ -192,7 +194,11 @@ static bool credible(struct shmemi_verbs_service *s, const struct shmemi_verbs_m
         s->said_secret = true;
         return false;
     }
-    return m->to == c->my_pe && m->from >= 0 && m->from < c->n_pes && wc->src_qp == s->nic->peers[m->from].qpn;
+    if (m->to != c->my_pe || m->from < 0 || m->from >= c->n_pes || m->origin.rail >= SHMEMI_NIC_RAILS)
+        return false;
+    if (m->type == SHMEMI_VERBS_CONNECT || m->type == SHMEMI_VERBS_BYE)
+        return wc->src_qp == m->origin.qpn;
+    return wc->src_qp == s->nic->peers[m->from].qpn;
 }
 
 static void failed(struct shmemi_verbs_service *s, const struct ibv_wc *wc)

@@ -2,27 +2,27 @@
 /* event.c - what the device reports by itself: ports that go down, queue pairs and devices that fail. */
 #include "service.h"
 
-/* Which PE's queue pair it is, or -1. */
-static int owner(const struct shmemi_verbs_service *s, const struct ibv_qp *qp)
+/* Whose queue pair it is, or NULL. */
+static const struct shmemi_verbs_served *owner(const struct shmemi_verbs_service *s, const struct ibv_qp *qp)
 {
     for (size_t i = 0; i < s->n_buckets; i++) {
         for (const struct shmemi_verbs_served *c = s->table[i]; c; c = c->next) {
             if (c->responder == qp)
-                return c->pe;
+                return c;
         }
     }
-    return -1;
+    return NULL;
 }
 
 static void queue_pair(struct shmemi_verbs_service *s, const struct ibv_async_event *e)
 {
     char name[SHMEMI_VERBS_NAME_BYTES];
-    int pe = owner(s, e->element.qp);
+    const struct shmemi_verbs_served *c = owner(s, e->element.qp);
 
-    if (pe >= 0)
+    if (c)
         shmemi_verbs_log(s->nic->config, SHMEMI_VERBS_WARN, SHMEMI_VERBS_AT ": %s on queue pair 0x%x, which answers %s",
                          SHMEMI_VERBS_AT_ARGS(s->nic), ibv_event_type_str(e->event_type), e->element.qp->qp_num,
-                         shmemi_verbs_peer_name(s->nic, pe, name, sizeof name));
+                         shmemi_verbs_address_name(&c->answer.origin, c->pe, name, sizeof name));
     else
         shmemi_verbs_log(s->nic->config, SHMEMI_VERBS_WARN, SHMEMI_VERBS_AT ": %s on queue pair 0x%x",
                          SHMEMI_VERBS_AT_ARGS(s->nic), ibv_event_type_str(e->event_type), e->element.qp->qp_num);

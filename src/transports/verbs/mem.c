@@ -43,59 +43,100 @@ const char *shmemi_verbs_memlock_hint(int status, char *buf, size_t len)
     return buf;
 }
 
-/* A refusal is said at `level`: of device memory there are two ways to try. */
-static int keep(struct shmemi_verbs_nic *nic, struct ibv_mr *mr, uint64_t addr, size_t len, const char *what, int level,
-                struct shmemi_nic_key *key_out)
+/* What is to be registered. */
+struct range {
+    void *addr;
+    uint64_t va, offset;
+    size_t len;
+    int fd;     /* of a dma-buf, or -1 */
+    int level;  /* at which a refusal is said: of device memory there are two ways to try */
+    const char *what;
+};
+
+static struct ibv_mr *registered(const struct shmemi_verbs_nic *nic, const struct range *r)
 {
+    errno = 0;
+    if (r->fd >= 0)
+        return ibv_reg_dmabuf_mr(nic->pd, r->offset, r->len, r->va, r->fd, ACCESS);
+    return ibv_reg_mr(nic->pd, r->addr, r->len, ACCESS);
+}
+
+static int with_rail(struct shmemi_verbs_nic *nic, const struct range *r, struct shmemi_nic_key *key)
+{
+    struct ibv_mr *mr = registered(nic, r);
+    int rail = nic->nic.rail, status;
     char hint[320];
-    int status;
 
     if (mr) {
-        *key_out = (struct shmemi_nic_key){ mr->lkey, mr->rkey, mr };
-        shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, "registered %zu bytes of %s at 0x%llx, key 0x%x", len, what,
-                         (unsigned long long)addr, mr->rkey);
+        key->mr[rail] = mr;
+        key->lkey[rail] = mr->lkey;
+        if (rail == 0)
+            key->rkey = mr->rkey;
+        shmemi_verbs_log(nic->config, SHMEMI_VERBS_DEBUG, SHMEMI_VERBS_AT " registered %zu bytes of %s at 0x%llx, key 0x%x",
+                         SHMEMI_VERBS_AT_ARGS(nic), r->len, r->what, (unsigned long long)r->va, mr->rkey);
         return 0;
     }
     status = errno ? -errno : -EIO;
-    shmemi_verbs_log(nic->config, level, SHMEMI_VERBS_AT " refuses to register %zu bytes of %s at 0x%llx: %s%s",
-                     SHMEMI_VERBS_AT_ARGS(nic), len, what, (unsigned long long)addr, strerror(-status),
+    shmemi_verbs_log(nic->config, r->level, SHMEMI_VERBS_AT " refuses to register %zu bytes of %s at 0x%llx: %s%s",
+                     SHMEMI_VERBS_AT_ARGS(nic), r->len, r->what, (unsigned long long)r->va, strerror(-status),
                      shmemi_verbs_memlock_hint(status, hint, sizeof hint));
+    return status;
+}
+
+/* The first registration is the heap's: a rail that has no room for it cannot be one, and nobody knows of it yet. */
+static bool may_leave_out(const struct shmemi_verbs_nic *home, int rail, const struct range *r)
+{
+    return rail > 0 && !home->peers && !home->config->strict && r->level == SHMEMI_VERBS_ERR;
+}
+
+static int with_all(struct shmemi_nic *home, const struct range *r, struct shmemi_nic_key *key_out)
+{
+    struct shmemi_nic_key key = { .rkey = 0 };
+    int status = 0;
+
+    for (int i = 0; i < home->n_rails && !status; i++) {
+        status = with_rail(shmemi_verbs_of(home->rails[i]), r, &key);
+        if (status && may_leave_out(shmemi_verbs_of(home), i, r)) {
+            shmemi_verbs_rails_leave_out(home, i);
+            status = 0;
+        }
+    }
+    if (status)
+        shmemi_verbs_mem_deregister(home, &key);
+    else
+        *key_out = key;
     return status;
 }
 
 int shmemi_verbs_mem_register(struct shmemi_nic *base, void *addr, size_t len, struct shmemi_nic_key *key_out)
 {
-    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
+    const struct range r = { .addr = addr, .va = (uintptr_t)addr, .len = len, .fd = -1, .level = SHMEMI_VERBS_ERR,
+                             .what = "memory" };
 
-    errno = 0;
-    return keep(nic, ibv_reg_mr(nic->pd, addr, len, ACCESS), (uintptr_t)addr, len, "memory", SHMEMI_VERBS_ERR, key_out);
+    return with_all(base, &r, key_out);
 }
 
 int shmemi_verbs_mem_register_dmabuf(struct shmemi_nic *base, int fd, uint64_t offset, uint64_t va, size_t len,
                                      struct shmemi_nic_key *key_out)
 {
-    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
-    struct ibv_mr *mr;
+    const struct range r = { .addr = (void *)(uintptr_t)va, .va = va, .offset = offset, .len = len, .fd = fd,
+                             .level = SHMEMI_VERBS_DEBUG,
+                             .what = fd >= 0 ? "device memory (dma-buf)" : "device memory (peer memory module)" };
 
-    errno = 0;
-    if (fd >= 0)
-        mr = ibv_reg_dmabuf_mr(nic->pd, offset, len, va, fd, ACCESS);
-    else
-        mr = ibv_reg_mr(nic->pd, (void *)(uintptr_t)va, len, ACCESS);
-    return keep(nic, mr, va, len, fd >= 0 ? "device memory (dma-buf)" : "device memory (peer memory module)",
-                SHMEMI_VERBS_DEBUG, key_out);
+    return with_all(base, &r, key_out);
 }
 
 void shmemi_verbs_mem_deregister(struct shmemi_nic *base, struct shmemi_nic_key *key)
 {
-    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
-    int status;
-
-    if (!key->mr || shmemi_verbs_forked())
+    if (shmemi_verbs_forked())
         return;
-    status = shmemi_verbs_status(ibv_dereg_mr(key->mr));
-    if (status)
-        shmemi_verbs_log(nic->config, SHMEMI_VERBS_WARN, SHMEMI_VERBS_AT ": cannot deregister key 0x%x: %s",
-                         SHMEMI_VERBS_AT_ARGS(nic), key->rkey, strerror(-status));
-    *key = (struct shmemi_nic_key){ 0 };
+    for (int i = 0; i < base->n_rails; i++) {
+        struct shmemi_verbs_nic *nic = shmemi_verbs_of(base->rails[i]);
+        int status = key->mr[i] ? shmemi_verbs_status(ibv_dereg_mr(key->mr[i])) : 0;
+
+        if (status)
+            shmemi_verbs_log(nic->config, SHMEMI_VERBS_WARN, SHMEMI_VERBS_AT ": cannot deregister key 0x%x: %s",
+                             SHMEMI_VERBS_AT_ARGS(nic), key->lkey[i], strerror(-status));
+    }
+    *key = (struct shmemi_nic_key){ .rkey = 0 };
 }

@@ -80,17 +80,17 @@ static int describe(const struct shmemi_nic_config *config, void (*tell)(void *a
     int n = ports ? shmemi_verbs_ports(ports, SHMEMI_VERBS_MAX_PORTS, &list) : 0;
     int chosen = ports ? choose(config, ports, n) : -ENOMEM;
 
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 1; pass <= SHMEMI_NIC_RAILS + 1; pass++) { /* rails first */
         for (int i = 0; i < n; i++) {
             const struct shmemi_verbs_port *p = &ports[i];
             const struct shmemi_nic_port out = {
                 .device = p->device, .port = p->port, .state = shmemi_verbs_state_name(p->state),
                 .link = p->link == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand", .mbit = p->mbit,
                 .kind = p->mlx5 && config->want != SHMEMI_NIC_VERBS ? SHMEMI_NIC_MLX5 : SHMEMI_NIC_VERBS,
-                .chosen = p->chosen, .why = p->why
+                .rail = p->rail, .why = p->why
             };
 
-            if (p->chosen == (pass == 0))
+            if (p->rail == (pass <= SHMEMI_NIC_RAILS ? pass : 0))
                 tell(arg, &out);
         }
     }
@@ -243,12 +243,8 @@ static int open_kind(struct shmemi_verbs_nic *nic, bool mlx5)
     return status ? status : shmemi_proxy_open(nic);
 }
 
-static void close_nic(struct shmemi_nic *base)
+static void close_rail(struct shmemi_verbs_nic *nic)
 {
-    struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
-
-    if (in_child)
-        return;
     shmemi_verbs_service_close(nic);
     shmemi_ibgda_close(nic);
     shmemi_proxy_close(nic);
@@ -258,8 +254,17 @@ static void close_nic(struct shmemi_nic *base)
     if (nic->ctx)
         ibv_close_device(nic->ctx);
     pthread_mutex_destroy(&nic->lock);
-    free(nic->peers);
+    if (nic->nic.rail == 0)
+        free(nic->peers);
     free(nic);
+}
+
+static void close_nic(struct shmemi_nic *home)
+{
+    if (in_child)
+        return;
+    for (int i = home->n_rails; i-- > 0;)
+        close_rail(shmemi_verbs_of(home->rails[i]));
 }
 
 static int open_port(const struct shmemi_nic_config *config, const struct shmemi_verbs_port *p, struct shmemi_nic **nic_out)
@@ -282,7 +287,7 @@ static int open_port(const struct shmemi_nic_config *config, const struct shmemi
     if (!status)
         status = shmemi_verbs_service_open(nic);
     if (status) {
-        close_nic(&nic->nic);
+        close_rail(nic);
         return status;
     }
     shmemi_verbs_log(config, SHMEMI_VERBS_INFO, "using " SHMEMI_VERBS_AT " (%s) as %s%s%s", SHMEMI_VERBS_AT_ARGS(nic),
@@ -290,6 +295,90 @@ static int open_port(const struct shmemi_nic_config *config, const struct shmemi
                      nic->nic.kind == SHMEMI_NIC_MLX5 ? "ibgda" : "proxy", p->why[0] ? ": " : "", p->why);
     *nic_out = &nic->nic;
     return 0;
+}
+
+/* ---- rails ---- */
+
+static int left_out(const struct shmemi_nic_config *config, const char *device, int port, const char *why)
+{
+    shmemi_verbs_log(config, config->strict ? SHMEMI_VERBS_ERR : SHMEMI_VERBS_WARN,
+                     SHMEMI_VERBS_AT " is left out as a rail: %s%s", device, port, why,
+                     config->strict ? "; MARROW_STRICT=1 forbids it" : "");
+    return config->strict ? -EOPNOTSUPP : 0;
+}
+
+void shmemi_verbs_rails_leave_out(struct shmemi_nic *home, int first)
+{
+    for (int i = first; i < home->n_rails; i++) {
+        (void)left_out(home->config, home->rails[i]->device, home->rails[i]->port, "this PE's memory cannot be registered with it");
+        close_rail(shmemi_verbs_of(home->rails[i]));
+    }
+    home->n_rails = first;
+}
+
+/* What the user has asked for by name or number, and does not get; -EOPNOTSUPP with MARROW_STRICT. */
+static int say_missing(const struct shmemi_nic_config *config, const struct shmemi_verbs_port *ports, int n)
+{
+    int status = 0, rails = 0;
+    char text[1200];
+
+    if (config->rails == 1)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        bool other_port = false;
+
+        rails += ports[i].rail > 0;
+        for (int k = 0; k < n; k++)
+            other_port = other_port || (k != i && !ports[k].out && strcmp(ports[k].device, ports[i].device) == 0);
+        if (ports[i].named && ports[i].out && !other_port && !status)
+            status = left_out(config, ports[i].device, ports[i].port, ports[i].why);
+    }
+    if (!status && rails < config->rails) {
+        shmemi_verbs_log(config, config->strict ? SHMEMI_VERBS_ERR : SHMEMI_VERBS_WARN,
+                         "MARROW_RAILS asks for %d devices, %d can be used%s: %s", config->rails, rails,
+                         config->strict ? " (MARROW_STRICT=1 forbids less)" : "", list_ports(ports, n, text, sizeof text));
+        status = config->strict ? -EOPNOTSUPP : 0;
+    }
+    return status;
+}
+
+/* The first one that opens is the home; its kind is that of all. */
+static int add_rail(const struct shmemi_nic_config *config, const struct shmemi_verbs_port *p, bool only, struct shmemi_nic **home)
+{
+    struct shmemi_nic *nic = NULL;
+    int status = open_port(config, p, &nic);
+
+    if (status)
+        return only || left_out(config, p->device, p->port, "it cannot be opened, see above") ? status : 0;
+    if (*home && nic->kind != (*home)->kind) {
+        close_rail(shmemi_verbs_of(nic));
+        return left_out(config, p->device, p->port, "it cannot be driven as the first one is");
+    }
+    if (!*home)
+        *home = nic;
+    nic->rail = (*home)->n_rails;
+    (*home)->rails[(*home)->n_rails++] = nic;
+    return 0;
+}
+
+static int open_rails(const struct shmemi_nic_config *config, const struct shmemi_verbs_port *ports, int n,
+                      struct shmemi_nic **home_out)
+{
+    struct shmemi_nic *home = NULL;
+    int status = say_missing(config, ports, n), rails = 0;
+
+    for (int i = 0; i < n; i++)
+        rails += ports[i].rail > 0;
+    for (int rail = 1; rail <= rails && !status; rail++) {
+        for (int i = 0; i < n && !status; i++)
+            if (ports[i].rail == rail)
+                status = add_rail(config, &ports[i], rails == 1 || (rail == rails && !home), &home);
+    }
+    if (status && home)
+        close_nic(home);
+    else
+        *home_out = home;
+    return status;
 }
 
 static int open_nic(const struct shmemi_nic_config *config, struct shmemi_nic **nic_out)
@@ -306,7 +395,7 @@ static int open_nic(const struct shmemi_nic_config *config, struct shmemi_nic **
     n = shmemi_verbs_ports(ports, SHMEMI_VERBS_MAX_PORTS, &list);
     status = choose(config, ports, n);
     if (status >= 0)
-        status = open_port(config, &ports[status], nic_out);
+        status = open_rails(config, ports, n, nic_out);
     if (list)
         ibv_free_device_list(list);
     free(ports);
@@ -315,24 +404,32 @@ static int open_nic(const struct shmemi_nic_config *config, struct shmemi_nic **
 
 /* ---- cards ---- */
 
-static void card(struct shmemi_nic *base, unsigned char out[SHMEMI_NIC_CARD_BYTES])
+/* What others must know of a rail. */
+static void describe_self(struct shmemi_verbs_nic *nic)
 {
-    const struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
-    struct shmemi_verbs_address a = { .magic = SHMEMI_VERBS_MAGIC };
+    struct shmemi_verbs_address *a = &nic->own;
     int most = nic->attr.orig_attr.max_qp_rd_atom;
 
-    _Static_assert(sizeof a <= SHMEMI_NIC_CARD_BYTES, "an address fits into a card");
-    a.link = nic->port.link_layer;
-    a.port = (uint8_t)base->port;
-    a.mtu = (uint8_t)nic->mtu;
-    a.rd_atomic = (uint8_t)(most > 64 ? 64 : most < 1 ? 1 : most);
-    a.lid = nic->port.lid;
-    a.global = nic->gid_index >= 0;
-    memcpy(a.gid, nic->gid.raw, sizeof a.gid);
-    snprintf(a.device, sizeof a.device, "%.*s", (int)sizeof a.device - 1, base->device);
-    shmemi_verbs_service_address(nic, &a);
+    a->magic = SHMEMI_VERBS_MAGIC;
+    a->link = nic->port.link_layer;
+    a->port = (uint8_t)nic->nic.port;
+    a->mtu = (uint8_t)nic->mtu;
+    a->rd_atomic = (uint8_t)(most > 64 ? 64 : most < 1 ? 1 : most);
+    a->lid = nic->port.lid;
+    a->global = nic->gid_index >= 0;
+    a->rail = (uint8_t)nic->nic.rail;
+    memcpy(a->gid, nic->gid.raw, sizeof a->gid);
+    snprintf(a->device, sizeof a->device, "%.*s", (int)sizeof a->device - 1, nic->nic.device);
+    shmemi_verbs_service_address(nic, a);
+}
+
+static void card(struct shmemi_nic *home, unsigned char out[SHMEMI_NIC_CARD_BYTES])
+{
+    _Static_assert(sizeof(struct shmemi_verbs_address) <= SHMEMI_NIC_CARD_BYTES, "an address fits into a card");
+    for (int i = 0; i < home->n_rails; i++)
+        describe_self(shmemi_verbs_of(home->rails[i]));
     memset(out, 0, SHMEMI_NIC_CARD_BYTES);
-    memcpy(out, &a, sizeof a);
+    memcpy(out, &shmemi_verbs_of(home)->own, sizeof(struct shmemi_verbs_address));
 }
 
 static int check_peer(struct shmemi_verbs_nic *nic, int pe)
@@ -367,7 +464,11 @@ static int start(struct shmemi_nic *base, const unsigned char (*cards)[SHMEMI_NI
         nic->peers[pe].device[sizeof nic->peers[pe].device - 1] = '\0';
         status = check_peer(nic, pe);
     }
-    return status ? status : shmemi_verbs_service_start(nic);
+    for (int i = 0; i < base->n_rails && !status; i++) {
+        shmemi_verbs_of(base->rails[i])->peers = nic->peers;
+        status = shmemi_verbs_service_start(shmemi_verbs_of(base->rails[i]));
+    }
+    return status;
 }
 
 /* The name is SHMEMI_NIC_SYMBOL. */
@@ -382,6 +483,7 @@ __attribute__((visibility("default"))) const struct shmemi_nic_module shmemi_nic
     .mem_deregister = shmemi_verbs_mem_deregister,
     .card = card,
     .start = start,
+    .rail_to = shmemi_verbs_queue_rail,
     .queue_open = shmemi_verbs_queue_open,
     .queue_close = shmemi_verbs_queue_close,
     .queue_error = shmemi_verbs_queue_error,

@@ -40,15 +40,16 @@ enum ibv_mtu shmemi_verbs_path_mtu(const struct shmemi_verbs_nic *nic, const str
 
 const char *shmemi_verbs_peer_name(const struct shmemi_verbs_nic *nic, int pe, char *buf, size_t len)
 {
-    const struct shmemi_verbs_address *a;
-    const uint8_t *g;
+    if (nic->peers)
+        return shmemi_verbs_address_name(&nic->peers[pe], pe, buf, len);
+    snprintf(buf, len, "PE %d", pe);
+    return buf;
+}
 
-    if (!nic->peers) {
-        snprintf(buf, len, "PE %d", pe);
-        return buf;
-    }
-    a = &nic->peers[pe];
-    g = a->gid;
+const char *shmemi_verbs_address_name(const struct shmemi_verbs_address *a, int pe, char *buf, size_t len)
+{
+    const uint8_t *g = a->gid;
+
     if (a->link != IBV_LINK_LAYER_ETHERNET)
         snprintf(buf, len, "PE %d (%.31s port %u, LID %u)", pe, a->device, a->port, a->lid);
     else if (g[10] == 0xff && g[11] == 0xff && !g[0])
@@ -57,4 +58,38 @@ const char *shmemi_verbs_peer_name(const struct shmemi_verbs_nic *nic, int pe, c
         snprintf(buf, len, "PE %d (%.31s port %u, GID %02x%02x:%02x%02x::%02x%02x:%02x%02x)", pe, a->device, a->port, g[0],
                  g[1], g[2], g[3], g[12], g[13], g[14], g[15]);
     return buf;
+}
+
+/* Of an Ethernet port the mask is not known here: the usual ones are taken. */
+bool shmemi_verbs_same_network(const struct shmemi_verbs_address *a, const struct shmemi_verbs_address *b)
+{
+    static const uint8_t ipv4[12] = { [10] = 0xff, [11] = 0xff };
+    bool mapped = memcmp(a->gid, ipv4, sizeof ipv4) == 0;
+
+    if (a->link != b->link)
+        return false;
+    if (a->link != IBV_LINK_LAYER_ETHERNET && (!a->global || !b->global))
+        return true;
+    return memcmp(a->gid, b->gid, a->link == IBV_LINK_LAYER_ETHERNET && mapped ? 15 : 8) == 0;
+}
+
+/*
+ * One on the same network before all others, and among those the device of the same name, since devices with one number
+ * are mostly on one leaf switch; without such, peers take turns.
+ */
+int shmemi_verbs_rail_to(const struct shmemi_verbs_address *const *rails, int n, const struct shmemi_verbs_address *to, int pe)
+{
+    int best = 0, best_worth = -1;
+
+    for (int i = 0; i < n; i++) {
+        int k = (pe + i) % n;
+        int worth = shmemi_verbs_same_network(rails[k], to) * 2
+                    + (rails[k]->port == to->port && strcmp(rails[k]->device, to->device) == 0);
+
+        if (worth > best_worth) {
+            best_worth = worth;
+            best = k;
+        }
+    }
+    return best;
 }

@@ -40,7 +40,7 @@ int shmemi_verbs_list_apply(const char *list, struct shmemi_verbs_port *ports, i
     bool named = at[0] && !out;
 
     for (int i = 0; i < n; i++)
-        ports[i].listed = !named;
+        ports[i].listed = !named, ports[i].named = false;
     while (*at) {
         size_t len = strcspn(at, ","), name_len;
         int port;
@@ -51,7 +51,7 @@ int shmemi_verbs_list_apply(const char *list, struct shmemi_verbs_port *ports, i
         }
         for (int i = 0; i < n; i++) {
             if (matches(&ports[i], at, name_len, port))
-                ports[i].listed = !out;
+                ports[i].listed = ports[i].named = !out;
         }
         at += len;
         at += *at == ',';
@@ -74,7 +74,8 @@ static int usable(const struct shmemi_nic_config *config, struct shmemi_verbs_po
     for (int i = 0; i < n; i++) {
         struct shmemi_verbs_port *p = &ports[i];
 
-        p->out = p->chosen = false;
+        p->out = false;
+        p->rail = 0;
         p->why[0] = '\0';
         if (!p->listed)
             leave_out(p, "left out by MARROW_HCA_LIST");
@@ -119,20 +120,13 @@ static void prefer(const struct shmemi_nic_config *config, struct shmemi_verbs_p
     }
 }
 
-int shmemi_verbs_select(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n, bool named,
-                        int (*rank)(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n))
+/* The nearest ones: their number. */
+static int nearest(const struct shmemi_verbs_port *ports, int n, int choice[])
 {
-    int choice[SHMEMI_VERBS_MAX_PORTS], least = -1, turn = -1, equal = 0, left = 0;
+    int least = -1, equal = 0;
 
-    if (!usable(config, ports, n))
-        return -ENODEV;
-    prefer(config, ports, n, named);
-    for (int i = 0; i < n; i++)
-        left += !ports[i].out;
-    if (left > 1)
-        turn = rank(config, ports, n);
     for (int i = 0; i < n; i++) {
-        if (ports[i].out)
+        if (ports[i].out || ports[i].rail)
             continue;
         if (least < 0 || ports[i].far < least) {
             least = ports[i].far;
@@ -141,9 +135,58 @@ int shmemi_verbs_select(const struct shmemi_nic_config *config, struct shmemi_ve
         if (ports[i].far == least)
             choice[equal++] = i;
     }
+    return equal;
+}
+
+/*
+ * Whose turn it is where nothing about the CPUs says so.  With several rails the homes of a node's only PEs would all be devices
+ * of one number, and the others idle, so nodes take turns too.
+ */
+static int turn_of(const struct shmemi_nic_config *config)
+{
+    if (config->rails == 1 || config->n_local < 1)
+        return config->my_local;
+    return config->my_local + config->my_pe / config->n_local;
+}
+
+/* The ports behind the home, from its place in `choice` on; then the next ones by distance, where so many are asked for. */
+static void further_rails(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n, int *choice,
+                          int equal, int home)
+{
+    int most = config->rails > 0 ? config->rails : SHMEMI_NIC_RAILS, rail = 1;
+
+    if (most > SHMEMI_NIC_RAILS)
+        most = SHMEMI_NIC_RAILS;
+    while (rail < most && equal > 0) {
+        for (int k = 0; k < equal && rail < most; k++) {
+            struct shmemi_verbs_port *p = &ports[choice[(home + k) % equal]];
+
+            if (!p->rail)
+                p->rail = ++rail;
+        }
+        equal = config->rails > 0 ? nearest(ports, n, choice) : 0;
+        home = 0;
+    }
+}
+
+int shmemi_verbs_select(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n, bool named,
+                        int (*rank)(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n))
+{
+    int choice[SHMEMI_VERBS_MAX_PORTS], turn = -1, equal, left = 0, at, home;
+
+    if (!usable(config, ports, n))
+        return -ENODEV;
+    prefer(config, ports, n, named);
+    for (int i = 0; i < n; i++)
+        left += !ports[i].out;
+    if (left > 1)
+        turn = rank(config, ports, n);
+    equal = nearest(ports, n, choice);
     if (left == 1)
         snprintf(ports[choice[0]].why, sizeof ports[choice[0]].why, "the only one that can be used");
-    left = choice[(turn >= 0 ? turn : config->my_local) % equal];
-    ports[left].chosen = true;
-    return left;
+    at = (turn >= 0 ? turn : turn_of(config)) % equal;
+    home = choice[at];
+    ports[home].rail = 1;
+    further_rails(config, ports, n, choice, equal, at);
+    return home;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* select.h - which port of which device a PE uses: the list of the user, what works, what is near, and turns. */
+/* select.h - which ports of which devices a PE uses: the list of the user, what works, what is near, and turns. */
 #ifndef SHMEMI_VERBS_SELECT_H
 #define SHMEMI_VERBS_SELECT_H
 
@@ -18,7 +18,8 @@ struct shmemi_verbs_port {
     int far;      /* 0 is nearest */
     bool listed;  /* MARROW_HCA_LIST lets it in */
     bool out;     /* cannot or shall not be used */
-    bool chosen;
+    bool named;   /* MARROW_HCA_LIST names it, or its device */
+    int rail;     /* 0: not used; 1: the home; 2 and on: further rails, by preference */
     char why[SHMEMI_VERBS_WHY_BYTES]; /* how near, or why not */
 };
 
@@ -27,7 +28,8 @@ int shmemi_verbs_list_apply(const char *list, struct shmemi_verbs_port *ports, i
                             size_t bad_len);
 
 /*
- * The index of the port to use, or -ENODEV when none can be.  `rank` fills in how far each usable port is and says
+ * The index of the port to use as home, or -ENODEV when none can be, after `rail` of that and of all others to use was set: as
+ * many as config->rails says, by distance, or those that are as near as the home (0).  `rank` fills in how far each usable port is and says
  * whose turn it is among equally near ones (-1: as my_local says); it is called when there is a choice.
  */
 int shmemi_verbs_select(const struct shmemi_nic_config *config, struct shmemi_verbs_port *ports, int n, bool named,

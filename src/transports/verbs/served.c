@@ -88,7 +88,7 @@ static void answer(struct shmemi_verbs_service *s, const struct shmemi_verbs_mes
 
 void shmemi_verbs_serve_connect(struct shmemi_verbs_service *s, const struct shmemi_verbs_message *m)
 {
-    const struct shmemi_verbs_end peer = { m->from, m->qpn, m->psn };
+    const struct shmemi_verbs_end peer = { .pe = m->from, .address = &m->origin, .qpn = m->qpn, .psn = m->psn };
     struct shmemi_verbs_served *c = find(s, m->from, m->nonce);
     struct shmemi_verbs_message no_memory;
     int ignored = 0;
@@ -100,7 +100,7 @@ void shmemi_verbs_serve_connect(struct shmemi_verbs_service *s, const struct shm
         if (!c) {
             answer(s, m, &no_memory);
             no_memory.status = -ENOMEM;
-            shmemi_verbs_datagram_send(s, m->from, &no_memory, &ignored);
+            shmemi_verbs_datagram_send(s, &m->origin, &no_memory, &ignored);
             return;
         }
         answer(s, m, &c->answer);
@@ -109,7 +109,7 @@ void shmemi_verbs_serve_connect(struct shmemi_verbs_service *s, const struct shm
                          m->qpn);
     }
     /* A lost answer is asked for again. */
-    shmemi_verbs_datagram_send(s, m->from, &c->answer, &ignored);
+    shmemi_verbs_datagram_send(s, &m->origin, &c->answer, &ignored);
 }
 
 void shmemi_verbs_serve_bye(struct shmemi_verbs_service *s, const struct shmemi_verbs_message *m)
@@ -133,7 +133,7 @@ void shmemi_verbs_serve_bye(struct shmemi_verbs_service *s, const struct shmemi_
     gone.type = SHMEMI_VERBS_GONE;
     gone.from = m->to;
     gone.to = m->from;
-    shmemi_verbs_datagram_send(s, m->from, &gone, &ignored);
+    shmemi_verbs_datagram_send(s, &m->origin, &gone, &ignored);
 }
 
 void shmemi_verbs_served_free(struct shmemi_verbs_service *s)

@@ -90,7 +90,7 @@ static uint64_t repeat_requests(struct shmemi_verbs_service *s, uint64_t now, ui
             p->deadline_ns = p->timeout_ns < UINT64_MAX - now ? now + p->timeout_ns : UINT64_MAX;
         }
         if (now >= p->send_ns) {
-            if (shmemi_verbs_datagram_send(s, p->message.to, &p->message, &status))
+            if (shmemi_verbs_datagram_send(s, &s->nic->peers[p->message.to], &p->message, &status))
                 p->tries++;
             if (status) {
                 end(s, p, -EHOSTUNREACH);
@@ -120,7 +120,7 @@ static uint64_t repeat_goodbyes(struct shmemi_verbs_service *s, uint64_t now, ui
                 free(g);
                 continue;
             }
-            shmemi_verbs_datagram_send(s, g->message.to, &g->message, &ignored);
+            shmemi_verbs_datagram_send(s, &s->nic->peers[g->message.to], &g->message, &ignored);
             g->send_ns = later(now, &g->interval_ns, g->message.nonce + g->tries);
         }
         if (g->send_ns < next)
@@ -283,7 +283,7 @@ int shmemi_verbs_service_start(struct shmemi_verbs_nic *nic)
     struct shmemi_verbs_service *s = nic->service;
     int status;
 
-    s->ahs = calloc((size_t)nic->config->n_pes, sizeof(struct ibv_ah *));
+    s->ahs = calloc((size_t)nic->config->n_pes * SHMEMI_NIC_RAILS, sizeof(struct ibv_ah *));
     if (!s->ahs)
         return -ENOMEM;
     if (fcntl(nic->ctx->async_fd, F_SETFL, fcntl(nic->ctx->async_fd, F_GETFL) | O_NONBLOCK))
@@ -334,6 +334,7 @@ static void fill(const struct shmemi_verbs_nic *nic, struct shmemi_verbs_message
     m->from = nic->config->my_pe;
     m->to = pe;
     m->kind = nic->nic.kind;
+    m->origin = nic->own;
 }
 
 static int explain(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_pending *p)
@@ -393,11 +394,11 @@ int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shme
     return 0;
 }
 
-uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, struct shmemi_nic_key *key_out)
+uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, uint32_t *lkey_out)
 {
     const struct shmemi_verbs_service *s = nic->service;
 
-    *key_out = (struct shmemi_nic_key){ .lkey = s->mr->lkey, .rkey = s->mr->rkey };
+    *lkey_out = s->mr->lkey;
     return (uintptr_t)s->slots + (size_t)(SHMEMI_VERBS_RECEIVES + SHMEMI_VERBS_SENDS) * SHMEMI_VERBS_SLOT_BYTES;
 }
 

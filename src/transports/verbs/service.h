@@ -23,14 +23,14 @@ struct shmemi_verbs_message {
     uint32_t qpn, psn;
     int32_t status; /* of an answer: 0 or -errno */
     uint32_t kind;  /* enum shmemi_nic_kind */
-    uint64_t pad;
+    struct shmemi_verbs_address origin; /* of who connects, and gets the answers; requests go to a PE's home */
 };
 
 enum {
     SHMEMI_VERBS_GRH_BYTES = 40,
     SHMEMI_VERBS_RECEIVES = 512,
     SHMEMI_VERBS_SENDS = 64,
-    SHMEMI_VERBS_SLOT_BYTES = 128, /* GRH and a message */
+    SHMEMI_VERBS_SLOT_BYTES = 192, /* GRH and a message */
 };
 
 /* One of our requests, on the stack of the thread that waits for it. */
@@ -73,7 +73,7 @@ struct shmemi_verbs_service {
     struct ibv_mr *mr;
     unsigned char *slots; /* receives, then sends, then one of scratch */
     uint64_t busy_sends;  /* bit i: send slot i is with the NIC */
-    struct ibv_ah **ahs;  /* by PE, made when needed */
+    struct ibv_ah **ahs;  /* by PE and its rail, made when needed */
     int wake_fd;
     pthread_t thread;
     bool running, broken, said_secret;
@@ -98,8 +98,8 @@ uint64_t shmemi_verbs_now_ns(void);
 int shmemi_verbs_datagram_open(struct shmemi_verbs_service *s);
 void shmemi_verbs_datagram_close(struct shmemi_verbs_service *s);
 /* False: try again later (no free slot, or no way to the peer, which has been said and is in *status_out). */
-bool shmemi_verbs_datagram_send(struct shmemi_verbs_service *s, int pe, const struct shmemi_verbs_message *message,
-                                int *status_out);
+bool shmemi_verbs_datagram_send(struct shmemi_verbs_service *s, const struct shmemi_verbs_address *to,
+                                const struct shmemi_verbs_message *message, int *status_out);
 /* Hands every message that has come to `take`. */
 void shmemi_verbs_datagram_receive(struct shmemi_verbs_service *s,
                                    void (*take)(struct shmemi_verbs_service *s, const struct shmemi_verbs_message *m));

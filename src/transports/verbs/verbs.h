@@ -23,7 +23,7 @@ enum { SHMEMI_VERBS_ERR, SHMEMI_VERBS_WARN, SHMEMI_VERBS_INFO, SHMEMI_VERBS_DEBU
 
 #define SHMEMI_VERBS_MAGIC 0x6d617277u
 
-/* What a card holds: where a PE's connection service is, and what its port can do. */
+/* Where a connection service is, and what its port can do: of a PE's home in its card, of another rail in what it asks. */
 struct shmemi_verbs_address {
     uint32_t magic;
     uint8_t link;      /* IBV_LINK_LAYER_* */
@@ -34,13 +34,14 @@ struct shmemi_verbs_address {
     uint32_t qpn, qkey;
     uint16_t lid;
     uint8_t global;    /* has a usable GID */
-    uint8_t pad;
+    uint8_t rail;
     char device[32];
 };
 
 /* The other end of a queue pair. */
 struct shmemi_verbs_end {
     int pe;
+    const struct shmemi_verbs_address *address;
     uint32_t qpn;
     uint32_t psn; /* first packet that goes from the sending to the answering side */
 };
@@ -86,7 +87,8 @@ struct shmemi_verbs_nic {
     unsigned depth;         /* proxy: requests of a queue */
     struct shmemi_ibgda *ibgda;
     struct shmemi_verbs_service *service;
-    struct shmemi_verbs_address *peers; /* by PE, once started */
+    struct shmemi_verbs_address own;
+    struct shmemi_verbs_address *peers; /* homes by PE, once started; the home's own memory, which its other rails share */
     pthread_mutex_t lock;               /* what follows */
     struct shmemi_verbs_queue *queues;
     bool dead;
@@ -109,6 +111,8 @@ int shmemi_verbs_mem_register(struct shmemi_nic *nic, void *addr, size_t len, st
 int shmemi_verbs_mem_register_dmabuf(struct shmemi_nic *nic, int fd, uint64_t offset, uint64_t va, size_t len,
                                      struct shmemi_nic_key *key_out);
 void shmemi_verbs_mem_deregister(struct shmemi_nic *nic, struct shmemi_nic_key *key);
+/* module.c: says that rail `first` and those behind it cannot be used, and closes them. */
+void shmemi_verbs_rails_leave_out(struct shmemi_nic *home, int first);
 /* " (ulimit -l is 64 KiB ...)" where a refusal with `status` may come from the limit of locked memory, else "". */
 const char *shmemi_verbs_memlock_hint(int status, char *buf, size_t len);
 
@@ -118,6 +122,11 @@ void shmemi_verbs_ah_attr(const struct shmemi_verbs_nic *nic, const struct shmem
 enum ibv_mtu shmemi_verbs_path_mtu(const struct shmemi_verbs_nic *nic, const struct shmemi_verbs_address *to);
 /* "PE 3 (mlx5_1 port 1, LID 7)". */
 const char *shmemi_verbs_peer_name(const struct shmemi_verbs_nic *nic, int pe, char *buf, size_t len);
+const char *shmemi_verbs_address_name(const struct shmemi_verbs_address *a, int pe, char *buf, size_t len);
+/* Do these two ports look as if they were on one network?  InfiniBand: one subnet; Ethernet: one /24 or /64. */
+bool shmemi_verbs_same_network(const struct shmemi_verbs_address *a, const struct shmemi_verbs_address *b);
+/* Which of the `n` rails leads best to that home of PE `pe`. */
+int shmemi_verbs_rail_to(const struct shmemi_verbs_address *const *rails, int n, const struct shmemi_verbs_address *to, int pe);
 #define SHMEMI_VERBS_NAME_BYTES 128
 
 /* gid.c: the index to use on an Ethernet port, or -ENOENT.  `wanted` >= 0 must be there, and is taken. */
@@ -136,11 +145,12 @@ struct shmemi_verbs_asked {
 int shmemi_verbs_service_connect(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_end *own,
                                  const struct shmemi_verbs_asked *how, uint64_t *nonce_out, uint32_t *peer_qpn_out);
 /* Some registered bytes that nobody reads. */
-uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, struct shmemi_nic_key *key_out);
+uint64_t shmemi_verbs_service_scratch(const struct shmemi_verbs_nic *nic, uint32_t *lkey_out);
 /* Tells `pe` that the connection is over; returns at once. */
 void shmemi_verbs_service_bye(struct shmemi_verbs_nic *nic, int pe, uint64_t nonce);
 
 /* connect.c */
+int shmemi_verbs_queue_rail(struct shmemi_nic *home, int pe);
 int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
                             struct shmemi_nic_queue *q);
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q);
