@@ -22,10 +22,11 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_PORTS = 32, MAX_FRAME = 65550, MAX_HELD = 65536, TABLE = 1024, BATCH = 32, HEADER = 14 };
+enum { NICE = -15, MAX_PORTS = 32, MAX_FRAME = 65550, MAX_HELD = 65536, TABLE = 1024, BATCH = 32, HEADER = 14 };
 
 struct port {
     int fd;
@@ -253,6 +254,7 @@ int main(int argc, char **argv)
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpriority(PRIO_PROCESS, 0, NICE); /* as the NICs that wait for it; may be refused */
     fifo = open(argv[1], O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fifo < 0)
         die(argv[1]);

@@ -115,7 +115,9 @@ struct eng {
     bool denies;                 /* injected: no peer may touch this process's memory any more */
     unsigned window;
     uint64_t rto_ns, timeout_scale;
-    unsigned rounds, idle;
+    unsigned rounds, idle, spin;
+    uint64_t busy_ns;            /* the last round that had something to do */
+    bool undisturbed;            /* the last nap ended by its time: the wire has nothing */
 };
 
 #define ENG_OF(qp) ((struct eng_qp *)(qp)->eng)

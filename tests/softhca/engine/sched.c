@@ -18,11 +18,10 @@ enum {
     RX_BUDGET = 128,
     TIMER_NS = 500000,
     SPIN_ROUNDS = 20,            /* empty rounds before the first nap */
+    SPIN_ROUNDS_UDP = 2,         /* fewer: each is a system call, and a packet ends a nap by itself */
     NAP_NS = 20000,
-    IDLE_NAP_NS = 100000,
-    IDLE_AFTER = 10000,          /* naps until they get longer */
-    SLEEP_NAP_NS = 1000000,
-    SLEEP_AFTER = 50000,
+    LONG_NAP_NS = 1000000,
+    NAP_PART = 16,               /* of the silence so far: how late a doorbell may be seen */
     CONTROL_EVERY = 64,
     SLICE_NS = 100000,
     NICE = -15,
@@ -268,14 +267,15 @@ static unsigned round_once(struct eng *e)
     n = hca_config.lenient ? scan_records(e) : eng_scan_pages(e);
     if (e->any_delayed)
         ring_delayed(e);
-    n += wire_poll(e->wire, RX_BUDGET);
+    if (!e->undisturbed)
+        n += wire_poll(e->wire, RX_BUDGET);
     n += run_active(e);
     wire_flush(e->wire);
     if (e->now - e->last_timers >= TIMER_NS)
         timers(e);
     if (!n || !(e->rounds & 15))
         check_arms(e);
-    if (!n || !(e->rounds++ % CONTROL_EVERY))
+    if ((!n && !e->undisturbed) || !(e->rounds++ % CONTROL_EVERY))
         wire_control(e->wire);
     if (!n && eng_trace_on())
         eng_trace_flush();
@@ -284,10 +284,13 @@ static unsigned round_once(struct eng *e)
 
 static void nap(struct eng *e)
 {
-    if (++e->idle <= SPIN_ROUNDS)
+    uint64_t ns = (e->now - e->busy_ns) / NAP_PART;
+
+    e->undisturbed = false;
+    if (++e->idle <= e->spin)
         sched_yield();
     else
-        wire_wait(e->wire, e->idle < IDLE_AFTER ? NAP_NS : e->idle < SLEEP_AFTER ? IDLE_NAP_NS : SLEEP_NAP_NS);
+        e->undisturbed = !wire_wait(e->wire, ns < NAP_NS ? NAP_NS : ns < LONG_NAP_NS ? ns : LONG_NAP_NS);
 }
 
 /* struct sched_attr of the kernel, as far as fair scheduling knows it; runtime is the wanted time slice. */
@@ -326,10 +329,13 @@ static void *engine_thread(void *arg)
         hca_lock_engine(e->hca);
         n = round_once(e);
         hca_unlock_engine(e->hca);
-        if (n)
+        if (n) {
             e->idle = 0;
-        else
+            e->undisturbed = false;
+            e->busy_ns = e->now;
+        } else {
             nap(e);
+        }
     }
     return NULL;
 }
@@ -370,6 +376,7 @@ int eng_open(struct hca *hca)
 {
     struct eng *e = calloc(1, sizeof(*e));
     const char *bad = "";
+    bool udp;
     int err;
 
     if (!e)
@@ -387,7 +394,9 @@ int eng_open(struct hca *hca)
     }
     e->window = wire_window(e->wire);
     e->timeout_scale = TIMEOUT_SCALE;
-    e->rto_ns = !strcmp(wire_kind(e->wire), "udp") ? RTO_UDP_NS : RTO_SHM_NS;
+    udp = !strcmp(wire_kind(e->wire), "udp");
+    e->spin = udp ? SPIN_ROUNDS_UDP : SPIN_ROUNDS;
+    e->rto_ns = udp ? RTO_UDP_NS : RTO_SHM_NS;
     if (e->faults.any_packet || e->faults.link_down.ns || e->faults.link_down.packets)
         e->rto_ns = RTO_FAULTS_NS;
     eng_trace_open(hca_config.trace);

@@ -346,14 +346,16 @@ void wire_control(struct wire *w)
     shm_in_sweep(w);
 }
 
-void wire_wait(struct wire *w, uint64_t timeout_ns)
+bool wire_wait(struct wire *w, uint64_t timeout_ns)
 {
     struct pollfd p = { .fd = w->epoll, .events = POLLIN };
     struct timespec limit = { (time_t)(timeout_ns / 1000000000ull), (long)(timeout_ns % 1000000000ull) };
+    bool came = true;
 
     if (shm_sleep_begin(w))
-        ppoll(&p, 1, &limit, NULL);
+        came = ppoll(&p, 1, &limit, NULL) != 0;
     shm_sleep_end(w);
+    return came;
 }
 
 void wire_wake(struct wire *w)

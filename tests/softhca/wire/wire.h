@@ -69,8 +69,8 @@ void wire_flush(struct wire *w);
 unsigned wire_poll(struct wire *w, unsigned budget);
 /* Accepts peers and requests for reports; cheap, but a system call: for idle rounds and every so many busy ones. */
 void wire_control(struct wire *w);
-/* Sleeps until a packet, a peer or wire_wake comes, at most timeout_ns. */
-void wire_wait(struct wire *w, uint64_t timeout_ns);
+/* Sleeps until a packet, a peer or wire_wake comes, at most timeout_ns; false when none of them came. */
+bool wire_wait(struct wire *w, uint64_t timeout_ns);
 /* Any thread. */
 void wire_wake(struct wire *w);
 /* Sent and not yet handed over, or held back: false when everything is gone. */
