@@ -220,7 +220,7 @@ launch_nodes() {
     hosts | srun)
         [ -n "${HOSTS:-}" ] || { why="not on pretended hosts"; return 1; }
         nic+=(--wire udp --link eth --net 10.77.0.0)
-        launch=("$HOSTS" mpirun -n "$pes" --map-by "ppr:$per:node" env "${exported[@]}" "${nic[@]}")
+        launch=("$HOSTS" mpirun --oversubscribe -n "$pes" --map-by "ppr:$per:node" env "${exported[@]}" "${nic[@]}")
         [ "$3" = hosts ] || launch=(srun --mpi=pmix -N "$1" -n "$pes" --ntasks-per-node="$per" "${nic[@]}")
         ;;
     *) why="unknown launcher $3"; return 1 ;;
