@@ -2,7 +2,7 @@
 /*
  * lost_peer.c - a PE that dies, leaves or never comes ends the wait of the others, with its number.
  *
- * dies: killed | (PE 1|process rank 1|task 1: )
+ * dies: killed | (PE 1|process rank 1|task 1: |Process name: \[\[[0-9]+,1\],1\])
  * dies: leaves | shmem_barrier_all\] waits for PE 1, which has exited without calling shmem_finalize
  * dies: late | gave up after [0-9.]+ s waiting for .*PE 1
  * dies: never_set | gave up after [0-9.]+ s waiting for 0x[0-9a-f]+ == 1, which is 0 now
