@@ -175,10 +175,10 @@ fi
 export CUDA_VISIBLE_DEVICES=0
 [ $quick = yes ] || step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
 if mps_start "$out/mps"; then
-    far_with "queues in GPU memory" 2 2 "words rma sync far coll soak soak_coll"
+    far_with "queues in GPU memory" 2 2 "words rma sync far coll soak soak_coll graph"
     far_with "queues in host memory" 2 2 "words rma far" MARROW_IBGDA_MEMORY=host
     far_with "four queues a peer" 2 2 "words rma far" MARROW_DEVICE_QPS=4
-    far_with "proxy" 2 2 "words rma sync far" MARROW_TRANSPORT=proxy
+    far_with "proxy" 2 2 "words rma sync far graph" MARROW_TRANSPORT=proxy
     faults=loss=1%
     far_with "one packet of a hundred lost" 2 2 "words rma sync"
     faults=

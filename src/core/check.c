@@ -47,8 +47,8 @@ void shmemi_not_reachable(const char *call, const void *addr, int pe)
     if (shmemi_in_device_heap(addr) && shmemi.peers[pe].dheap)
         shmemi_fatal(call, "address %p is device memory, which this call does not take", addr);
     if (shmemi_in_device_heap(addr) && shmemi_net_reaches(addr, pe))
-        shmemi_fatal(call, "%p is device memory of PE %d, to which only the NIC leads: this call does not take that way; calls of "
-                     "the host (shmem_putmem) and kernels (shmem_device(7)) do", addr, pe);
+        shmemi_fatal(call, "%p is device memory of PE %d, to which only the NIC leads, and kernels have no NIC here (MARROW_LOG=info "
+                     "says why); calls of the host (shmem_putmem) reach it", addr, pe);
     if (shmemi_in_device_heap(addr) && !shmemi.peers[pe].heap)
         shmemi_fatal(call, "%p is device memory of PE %d, which is on another node, and its NIC has not registered it (that PE "
                      "has said why): load nvidia-peermem, or use a driver and a kernel with dma-bufs; or keep in host memory "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * onstream.c - routines on CUDA streams: copies by the copy engine, the rest by kernels of the library.
+ * onstream.c - routines on CUDA streams: copies by the copy engine, the rest by kernels of the library; to other nodes all by kernels.
  *
  * Collectives of long messages use many blocks, as many as the length is worth; each block meets its counterparts
  * on a channel of its own (kernels.h).
@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "devmem_rma.h"
+#include "net.h"
 #include "team_slots.h"
 #include "transports/cuda/gpu.h"
 #include "transports/cuda/kernel.h"
@@ -43,13 +44,99 @@ static void copied(int rc, const void *addr, size_t len, int pe, const char *cal
         shmemi_fatal(call, "%zu bytes at %p (PE %d): the copy cannot be put on the stream", len, addr, pe);
 }
 
-/* ---- one-sided ---- */
+/* ---- one-sided ----
+ *
+ * To PEs that only the NIC reaches by a kernel of one thread, which posts (or leaves it to the proxy); so does what that thread cannot
+ * read, memory of the host that is not symmetric: the stream is waited for, and the host's call does it.
+ */
+
+/* Does only the NIC lead there, and may kernels use it? */
+static bool is_far(const void *addr, size_t len, int pe, const char *call)
+{
+    if (shmemi_likely(!shmemi_net.up) || !shmemi_devmem_far(addr, len, pe, call))
+        return false;
+    if (!shmemi_devmem_has_nic() || !shmemi_net_reaches(addr, pe))
+        shmemi_not_reachable(call, addr, pe);
+    return true;
+}
+
+/* Local memory that the kernel can use, or that the NIC knows. */
+static bool for_kernels(const void *local)
+{
+    return shmemi_in_device_heap(local) || (uintptr_t)local - (uintptr_t)shmemi.heap_base < shmemi.heap_len ||
+           shmemi_gpu_is_device_pointer(local);
+}
+
+static void wait_for(struct CUstream_st *stream, const char *call)
+{
+    if (shmemi_gpu_stream_wait(stream))
+        shmemi_fatal(call, "the stream has failed");
+}
+
+static void launch_far(enum shmemi_kernel_far what, struct shmemi_kernel_args *args, int pe, struct CUstream_st *stream,
+                       const char *call)
+{
+    args->coll = (uint32_t)what;
+    args->root = pe;
+    launch(SHMEMI_KERNEL_far, args, 1, 1, stream, call);
+}
+
+static void put_far(void *dest, const void *source, size_t len, int pe, struct CUstream_st *stream, const char *call)
+{
+    struct shmemi_kernel_args args = { .dest = (uintptr_t)dest, .source = (uintptr_t)source, .bytes = len };
+
+    if (for_kernels(source)) {
+        launch_far(SHMEMI_KERNEL_PUT, &args, pe, stream, call);
+        return;
+    }
+    wait_for(stream, call);
+    shmem_putmem(dest, source, len, pe);
+    shmem_quiet();
+}
+
+static void get_far(void *dest, const void *source, size_t len, int pe, struct CUstream_st *stream, const char *call)
+{
+    struct shmemi_kernel_args args = { .dest = (uintptr_t)dest, .source = (uintptr_t)source, .bytes = len };
+
+    if (for_kernels(dest)) {
+        launch_far(SHMEMI_KERNEL_GET, &args, pe, stream, call);
+        return;
+    }
+    wait_for(stream, call);
+    shmem_getmem(dest, source, len, pe);
+}
+
+static void strided_far(enum shmemi_kernel_far what, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t n,
+                        size_t elem, int pe, struct CUstream_st *stream, const char *call)
+{
+    struct shmemi_kernel_args args = { .dest = (uintptr_t)dest, .source = (uintptr_t)source, .bytes = n,
+                                       .value = (uint64_t)dst, .cond = (uint64_t)sst, .size = (uint32_t)elem };
+    bool put = what == SHMEMI_KERNEL_IPUT;
+
+    if (for_kernels(put ? source : dest)) {
+        launch_far(what, &args, pe, stream, call);
+        return;
+    }
+    wait_for(stream, call);
+    for (size_t i = 0; i < n; i++) {
+        char *to = (char *)dest + i * (size_t)dst * elem;
+        const char *from = (const char *)source + i * (size_t)sst * elem;
+
+        if (put)
+            shmem_putmem(to, from, elem, pe);
+        else
+            shmem_getmem(to, from, elem, pe);
+    }
+    shmem_quiet();
+}
 
 void shmemi_put_on(void *dest, const void *source, size_t len, int pe, struct CUstream_st *stream, const char *call)
 {
     need_gpu(call);
     shmemi_check_pe(call, pe);
-    if (len)
+    if (len && is_far(dest, len, pe, call))
+        put_far(dest, source, len, pe, stream, call);
+    else if (len)
         copied(shmemi_gpu_copy_on(shmemi_devmem_address(dest, len, pe, call), source, len, stream), dest, len, pe, call);
 }
 
@@ -57,7 +144,9 @@ void shmemi_get_on(void *dest, const void *source, size_t len, int pe, struct CU
 {
     need_gpu(call);
     shmemi_check_pe(call, pe);
-    if (len)
+    if (len && is_far(source, len, pe, call))
+        get_far(dest, source, len, pe, stream, call);
+    else if (len)
         copied(shmemi_gpu_copy_on(dest, shmemi_devmem_address(source, len, pe, call), len, stream), source, len, pe, call);
 }
 
@@ -67,10 +156,15 @@ void shmemi_p_on(void *dest, const void *value, size_t size, int pe, struct CUst
 
     need_gpu(call);
     shmemi_check_pe(call, pe);
-    args.dest = (uintptr_t)shmemi_devmem_address(dest, size, pe, call);
     memcpy(&args.value, value, size < 8 ? size : 8);
     if (size > 8)
         memcpy(&args.cond, (const char *)value + 8, size - 8);
+    if (is_far(dest, size, pe, call)) {
+        args.dest = (uintptr_t)dest;
+        launch_far(SHMEMI_KERNEL_P, &args, pe, stream, call);
+        return;
+    }
+    args.dest = (uintptr_t)shmemi_devmem_address(dest, size, pe, call);
     launch(SHMEMI_KERNEL_store, &args, 1, 1, stream, call);
 }
 
@@ -78,9 +172,13 @@ void shmemi_g_on(void *value_out, const void *source, size_t size, int pe, struc
 {
     need_gpu(call);
     shmemi_check_pe(call, pe);
+    if (is_far(source, size, pe, call)) {
+        wait_for(stream, call);
+        shmem_getmem(value_out, source, size, pe);
+        return;
+    }
     copied(shmemi_gpu_copy_on(value_out, shmemi_devmem_address(source, size, pe, call), size, stream), source, size, pe, call);
-    if (shmemi_gpu_stream_wait(stream))
-        shmemi_fatal(call, "the stream has failed");
+    wait_for(stream, call);
 }
 
 static size_t reach_of(size_t stride, size_t nelems, size_t elem, const char *call)
@@ -108,6 +206,10 @@ void shmemi_iput_on(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst
     if (!nelems)
         return;
     check_strides(dst, sst, call);
+    if (is_far(dest, reach_of(to_step, nelems, elem, call), pe, call)) {
+        strided_far(SHMEMI_KERNEL_IPUT, dest, source, dst, sst, nelems, elem, pe, stream, call);
+        return;
+    }
     dest = shmemi_devmem_address(dest, reach_of(to_step, nelems, elem, call), pe, call);
     copied(shmemi_gpu_copy2d_on(dest, to_step, source, from_step, elem, nelems, stream), dest, nelems * elem, pe, call);
 }
@@ -122,6 +224,10 @@ void shmemi_iget_on(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst
     if (!nelems)
         return;
     check_strides(dst, sst, call);
+    if (is_far(source, reach_of(from_step, nelems, elem, call), pe, call)) {
+        strided_far(SHMEMI_KERNEL_IGET, dest, source, dst, sst, nelems, elem, pe, stream, call);
+        return;
+    }
     source = shmemi_devmem_address(source, reach_of(from_step, nelems, elem, call), pe, call);
     copied(shmemi_gpu_copy2d_on(dest, to_step, source, from_step, elem, nelems, stream), source, nelems * elem, pe, call);
 }
@@ -136,6 +242,12 @@ void shmemi_put_signal_on(void *dest, const void *source, size_t len, uint64_t *
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         shmemi_fatal(call, "sig_op %d is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", sig_op);
     shmemi_check_aligned(sig_addr, sizeof *sig_addr, call);
+    if (is_far(sig_addr, sizeof *sig_addr, pe, call)) {
+        shmemi_put_on(dest, source, len, pe, stream, call); /* waits until the data is there, or is ahead in the same queue */
+        args.dest = (uintptr_t)sig_addr;
+        launch_far(SHMEMI_KERNEL_SIGNAL, &args, pe, stream, call);
+        return;
+    }
     args.dest = (uintptr_t)shmemi_devmem_address(sig_addr, sizeof *sig_addr, pe, call);
     if (len)
         copied(shmemi_gpu_copy_on(shmemi_devmem_address(dest, len, pe, call), source, len, stream), dest, len, pe, call);
@@ -163,9 +275,19 @@ static struct shmemi_team *team_of(shmem_team_t team, const char *call)
     return shmemi_team_get_or_invalid(team, call);
 }
 
+/* Has the team members on other nodes? */
+static bool spans_nodes(const struct shmemi_team *t)
+{
+    for (int i = 0; shmemi_net.up && i < t->n_pes; i++)
+        if (shmemi.node_of[shmemi_team_world_pe(t, i)] != shmemi.node_of[shmemi.my_pe])
+            return true;
+    return false;
+}
+
 static void fill_team(struct shmemi_kernel_args *args, const struct shmemi_team *t)
 {
     args->team = shmemi_devmem_team_entry(t);
+    args->team.far = spans_nodes(t);
     args->team_handle = (uintptr_t)shmemi_team_handle(t);
 }
 
@@ -200,7 +322,8 @@ static unsigned threads_for(size_t bytes, int n_pes)
 static void check_symmetric(const struct shmemi_team *t, const void *addr, size_t len, const char *call)
 {
     for (int i = 0; len && i < t->n_pes; i++)
-        shmemi_devmem_address(addr, len, shmemi_team_world_pe(t, i), call);
+        if (!is_far(addr, len, shmemi_team_world_pe(t, i), call))
+            shmemi_devmem_address(addr, len, shmemi_team_world_pe(t, i), call);
 }
 
 int shmemi_coll_on(int coll, shmem_team_t team, void *dest, const void *source, size_t len, int root,
@@ -218,9 +341,10 @@ int shmemi_coll_on(int coll, shmem_team_t team, void *dest, const void *source, 
     check_symmetric(t, dest, all_parts ? shmemi_bytes(len, (size_t)t->n_pes) : len, call);
     fill_team(&args, t);
     args.value = coll == SHMEMI_KERNEL_ALLTOALL ? len : 0;
-    if (len <= shmemi_sync_message((uint32_t)t->n_pes) || coll == SHMEMI_KERNEL_COLLECT)
-        launch(SHMEMI_KERNEL_small, &args, 1,
-               coll == SHMEMI_KERNEL_COLLECT ? SHMEMI_KERNEL_THREADS : threads_for(len, t->n_pes), stream, call);
+    if (args.team.far || coll == SHMEMI_KERNEL_COLLECT)
+        launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
+    else if (len <= shmemi_sync_message((uint32_t)t->n_pes))
+        launch(SHMEMI_KERNEL_small, &args, 1, threads_for(len, t->n_pes), stream, call);
     else
         launch(all_parts ? SHMEMI_KERNEL_exchange : SHMEMI_KERNEL_broadcast, &args, blocks_for(len), SHMEMI_KERNEL_THREADS,
                stream, call);
@@ -243,7 +367,9 @@ void shmemi_team_reduce_on(const struct shmemi_team *t, void *dest, const void *
     check_symmetric(t, dest, len, call);
     check_symmetric(t, source, len, call);
     fill_team(&args, t);
-    if (len <= shmemi_sync_message((uint32_t)t->n_pes) && has_short_form(kind, op))
+    if (args.team.far)
+        launch(SHMEMI_KERNEL_small, &args, 1, SHMEMI_KERNEL_THREADS, stream, call);
+    else if (len <= shmemi_sync_message((uint32_t)t->n_pes) && has_short_form(kind, op))
         launch(SHMEMI_KERNEL_small, &args, 1, threads_for(len, t->n_pes), stream, call);
     else
         launch(SHMEMI_KERNEL_reduce, &args, blocks_for(len), SHMEMI_KERNEL_THREADS, stream, call);
@@ -284,11 +410,15 @@ SHMEMI_API(int, shmemx_team_sync_on_stream, (shmem_team_t team, struct CUstream_
     return sync_on(team, false, stream, "shmemx_team_sync_on_stream");
 }
 
-/* Load/store paths: what the stream did before is complete when the stream comes here. */
+/* By load and store, what the stream did before is complete when the stream comes here; kernels may have posted to the NIC. */
 SHMEMI_API(void, shmemx_quiet_on_stream, (struct CUstream_st *stream))
 {
-    (void)stream;
-    need_gpu("shmemx_quiet_on_stream");
+    static const char call[] = "shmemx_quiet_on_stream";
+    struct shmemi_kernel_args args = { .dest = 0 };
+
+    need_gpu(call);
+    if (shmemi_net.up && shmemi_devmem_has_nic())
+        launch_far(SHMEMI_KERNEL_QUIET, &args, shmemi.my_pe, stream, call);
 }
 
 SHMEMI_API(void, shmemx_signal_op_on_stream,

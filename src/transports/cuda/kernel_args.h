@@ -7,13 +7,19 @@
 
 /* X(name): the kernel is shmemi_k_<name>. */
 #define SHMEMI_KERNELS(X) \
-    X(amo) X(signal) X(store) X(wait) X(sync) X(small) X(exchange) X(broadcast) X(reduce)
+    X(amo) X(signal) X(store) X(wait) X(far) X(sync) X(small) X(exchange) X(broadcast) X(reduce)
 
 enum shmemi_kernel {
 #define SHMEMI_KERNEL_ENUM(name) SHMEMI_KERNEL_##name,
     SHMEMI_KERNELS(SHMEMI_KERNEL_ENUM)
 #undef SHMEMI_KERNEL_ENUM
     SHMEMI_KERNEL_COUNT
+};
+
+/* What kernel `far` does, by the NIC, with PE `root`; strides in elements are in value and cond. */
+enum shmemi_kernel_far {
+    SHMEMI_KERNEL_PUT, SHMEMI_KERNEL_GET, SHMEMI_KERNEL_IPUT, SHMEMI_KERNEL_IGET, SHMEMI_KERNEL_P, SHMEMI_KERNEL_SIGNAL,
+    SHMEMI_KERNEL_QUIET,
 };
 
 /* Which collective kernel `small` does. */
@@ -44,11 +50,11 @@ struct shmemi_kernel_args {
     uint32_t op;           /* of an atomic, a signal, a reduction; a comparison */
     int32_t kind;          /* of elements */
     uint32_t size;
-    uint32_t coll;
+    uint32_t coll;         /* or what kernel `far` does */
     int32_t root;
     uint32_t fenced;
     uint64_t team_handle;
-    struct shmemi_dev_team team;
+    struct shmemi_dev_team team; /* far: only whether it has members on other nodes */
 };
 
 #endif

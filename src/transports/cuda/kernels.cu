@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kernels.cu - the library's kernels; their bodies are in kernels.h. */
-#define SHMEMX_NO_DEVICE_NIC
 #include "kernels.h"
 
 #ifdef SHMEMI_DEVICE_CODE

@@ -64,18 +64,54 @@ SHMEMI_DEV void shmemi_k_wait_body(const struct shmemi_kernel_args *a)
                                 SHMEMI_CALL_LIBRARY);
 }
 
+/* One-sided calls that only the NIC can do. */
+SHMEMI_DEV void shmemi_k_far_body(const struct shmemi_kernel_args *a)
+{
+    const shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
+    void *dest = (void *)(uintptr_t)a->dest;
+    const void *source = (const void *)(uintptr_t)a->source;
+    uint64_t value[2] = { a->value, a->cond };
+    int put = a->coll == SHMEMI_KERNEL_IPUT;
+
+    switch (a->coll) {
+    case SHMEMI_KERNEL_PUT: shmemi_dev_put(SHMEMI_THREAD, ctx, dest, source, a->bytes, a->root, SHMEMI_CALL_LIBRARY); break;
+    case SHMEMI_KERNEL_GET: shmemi_dev_get(SHMEMI_THREAD, ctx, dest, source, a->bytes, a->root, SHMEMI_CALL_LIBRARY); break;
+    case SHMEMI_KERNEL_P: shmemi_dev_put(SHMEMI_THREAD, ctx, dest, value, a->size, a->root, SHMEMI_CALL_LIBRARY); break;
+    case SHMEMI_KERNEL_IPUT:
+    case SHMEMI_KERNEL_IGET:
+        shmemi_dev_strided(SHMEMI_THREAD, put, ctx, dest, source, (int64_t)a->value, (int64_t)a->cond, 1, a->bytes, a->size,
+                           a->root, SHMEMI_CALL_LIBRARY);
+        break;
+    case SHMEMI_KERNEL_SIGNAL:
+        SHMEMI_FENCE_ACQREL(); /* what the stream did before is visible to who sees the signal */
+        shmemi_dev_signal(ctx, (uint64_t *)dest, a->value, (int)a->op, a->root, SHMEMI_CALL_LIBRARY);
+        break;
+    default: shmemi_dev_quiet(SHMEMI_THREAD, ctx, SHMEMI_CALL_LIBRARY);
+    }
+}
+
 /* ---- one warp ---- */
 
 SHMEMI_DEV void shmemi_k_sync_body(const struct shmemi_kernel_args *a)
 {
-    shmemi_sync_chan(SHMEMI_WARP, &a->team, 0, a->fenced ? SHMEMI_SYNC_FENCED : SHMEMI_SYNC_RELAXED, SHMEMI_CALL_LIBRARY);
+    enum shmemi_sync_kind kind = a->fenced ? SHMEMI_SYNC_FENCED : SHMEMI_SYNC_RELAXED;
+
+    if (a->team.far) /* how they meet, the device state knows */
+        shmemi_dev_sync_any(SHMEMI_WARP, (shmem_team_t)(uintptr_t)a->team_handle, kind, SHMEMI_CALL_LIBRARY);
+    else
+        shmemi_sync_chan(SHMEMI_WARP, &a->team, 0, kind, SHMEMI_CALL_LIBRARY);
 }
 
 /* ---- one block: messages that travel with their flags, and collect ---- */
 
-/* The launcher sends other reductions to the kernel of many blocks. */
+/* The launcher sends other reductions to the kernel of many blocks, but for teams of several nodes. */
 SHMEMI_DEV void shmemi_k_small_sum(const struct shmemi_kernel_args *a, shmem_team_t team, void *dest, const void *source)
 {
+    if (a->team.far) {
+        (void)shmemi_reduce_nodes(SHMEMI_BLOCK, team, (enum shmemi_red_kind)a->kind, (enum shmemi_red_op)a->op, dest, source,
+                                  a->bytes);
+        return;
+    }
     switch (a->kind) {
     case SHMEMI_RED_F32: (void)shmemi_dev_reduce(SHMEMI_BLOCK, team, SHMEMI_RED_F32, SHMEMI_RED_SUM, dest, source, a->bytes / 4); break;
     case SHMEMI_RED_F64: (void)shmemi_dev_reduce(SHMEMI_BLOCK, team, SHMEMI_RED_F64, SHMEMI_RED_SUM, dest, source, a->bytes / 8); break;
