@@ -175,14 +175,14 @@ fi
 export CUDA_VISIBLE_DEVICES=0
 [ $quick = yes ] || step 60 "ring without MPS, 2 PEs on one GPU" "$oshrun" -n 2 "$build/examples/ring-gpu" -l 20
 if mps_start "$out/mps"; then
-    far_with "queues in GPU memory" 2 2 "words rma sync far coll soak soak_coll graph"
-    far_with "queues in host memory" 2 2 "words rma far" MARROW_IBGDA_MEMORY=host
+    far_with "queues in GPU memory" 2 2 "words rma sync far count coll soak soak_coll graph"
+    far_with "queues in host memory" 2 2 "words rma far count" MARROW_IBGDA_MEMORY=host
     far_with "four queues a peer" 2 2 "words rma far" MARROW_DEVICE_QPS=4
-    far_with "proxy" 2 2 "words rma sync far graph" MARROW_TRANSPORT=proxy
+    far_with "proxy" 2 2 "words rma sync far count graph" MARROW_TRANSPORT=proxy
     faults=loss=1%
     far_with "one packet of a hundred lost" 2 2 "words rma sync"
     faults=
-    far_with "near and far peers" 2 4 "words rma sync far coll soak soak_coll"
+    far_with "near and far peers" 2 4 "words rma sync far count coll soak soak_coll"
     [ ! -x "$bin/far_bad" ] || step 30 "far wrong key" far_fails key
     [ ! -x "$bin/far_bad" ] || step 30 "far wrong key, a wait" far_fails wait
     all_with 2 "on one GPU under MPS"

@@ -118,18 +118,23 @@ failed=0
 
 # issue: no library, only headers.
 issue() {
-    local turn
-    timeout 120 "$nvcc" "${flags[@]}" -I"$here/../../include" "$here/issue.cu" -o "$work/issue" >"$out/build-issue.log" 2>&1 || {
-        head "$out/build-issue.log"
-        return 1
-    }
+    local turn which
+    for which in issue issue_calls; do
+        timeout 300 "$nvcc" "${flags[@]}" -I"$here/../../include" "$here/$which.cu" -o "$work/$which" \
+            >"$out/build-$which.log" 2>&1 || {
+            head "$out/build-$which.log"
+            return 1
+        }
+    done
     mkdir -p "$out/issue"
     for turn in 1 2; do
-        timeout -k 5 30 "$work/issue" >"$out/issue/marrow.$turn" 2>"$out/issue/marrow.$turn.err" </dev/null || {
-            echo "issue, run $turn: exit status $?"
-            tail -n 5 "$out/issue/marrow.$turn.err"
-            failed=1
-        }
+        for which in issue issue_calls; do
+            timeout -k 5 30 "$work/$which" >>"$out/issue/marrow.$turn" 2>"$out/issue/$which.$turn.err" </dev/null || {
+                echo "$which, run $turn: exit status $?"
+                tail -n 5 "$out/issue/$which.$turn.err"
+                failed=1
+            }
+        done
     done
     echo "== what a put costs who posts it, ns"
     awk -v pes=1 -v bars=1 -v csv="$out/table-issue.csv" -f "$here/table.awk" "$here/bars.tab" "$out"/issue/marrow.[12]

@@ -75,11 +75,17 @@ void shmemi_ctx_check(shmem_ctx_t ctx, const char *call)
     find(ctx, call);
 }
 
+/* As it was created, and whether it is in a batch now. */
+static long options_of(const struct ctx *c)
+{
+    return c->options | (c->in_session && (c->session_options & SHMEM_CTX_SESSION_BATCH) ? SHMEMI_CTX_IN_BATCH : 0);
+}
+
 struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const char *call)
 {
     struct ctx *c = find(ctx, call);
 
-    *options_out = c->options;
+    *options_out = options_of(c);
     return &c->net;
 }
 
@@ -89,7 +95,8 @@ static void tell_kernels(int slot)
     bool live = c->generation & 1;
     uint32_t generation = live ? c->generation : c->generation - 1;
 
-    shmemi_devmem_ctx((shmem_ctx_t)((uintptr_t)(slot ? generation : 0) << 16 | (uintptr_t)(slot + 1)), live ? generation : 0, c->start, c->stride, c->n_pes, c->options);
+    shmemi_devmem_ctx((shmem_ctx_t)((uintptr_t)(slot ? generation : 0) << 16 | (uintptr_t)(slot + 1)), live ? generation : 0,
+                      c->start, c->stride, c->n_pes, options_of(c));
 }
 
 void shmemi_ctxs_tell_kernels(void)
@@ -224,9 +231,10 @@ SHMEMI_API(void, shmem_ctx_session_start,
         c->session.total_ops = SIZE_MAX;
     }
     c->in_session = true;
-    c->session_options |= options; /* a hint that load/store paths have no use for */
+    c->session_options |= options;
     if (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS)
         c->session.total_ops = config->total_ops;
+    tell_kernels((int)((uintptr_t)ctx & 0xffff) - 1);
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -240,6 +248,7 @@ SHMEMI_API(void, shmem_ctx_session_stop, (shmem_ctx_t ctx))
     c = find(ctx, "shmem_ctx_session_stop");
     pthread_mutex_lock(&table_lock);
     c->in_session = false;
+    tell_kernels((int)((uintptr_t)ctx & 0xffff) - 1);
     pthread_mutex_unlock(&table_lock);
 }
 

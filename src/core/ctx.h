@@ -25,6 +25,9 @@ SHMEMI_INLINE int shmemi_ctx_world_pe(shmem_ctx_t ctx, int pe, const char *call)
     return shmemi_ctx_lookup_pe(ctx, pe, call);
 }
 
+/* Beside the options that contexts are created with: in a session with SHMEM_CTX_SESSION_BATCH. */
+#define SHMEMI_CTX_IN_BATCH (1L << 30)
+
 /* Where a context other than the default one keeps its queues (net_queue.h), NULL at first; and its options. */
 struct shmemi_net_ctx;
 struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const char *call);

@@ -608,7 +608,7 @@ unsigned shmemi_net_dev_ctx(const struct shmemi_dev_state *s, shmem_ctx_t ctx, l
     pthread_mutex_lock(&it.lock);
     row = row_for(s, ctx, options & SHMEM_CTX_PRIVATE);
     pthread_mutex_unlock(&it.lock);
-    return row;
+    return row & SHMEMI_DEV_ROW_PRIVATE && options & SHMEMI_CTX_IN_BATCH ? row | SHMEMI_DEV_ROW_BATCH : row;
 }
 
 void shmemi_net_dev_ctx_gone(shmem_ctx_t ctx)

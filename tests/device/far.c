@@ -9,6 +9,12 @@
  */
 #include "launch.h"
 
+#if defined(__CUDACC__)
+#define ON_DEVICE static __device__
+#else
+#define ON_DEVICE static
+#endif
+
 #define LANES 40
 #define WORDS 64
 #define STREAM 3000
@@ -84,6 +90,101 @@ KERNEL(stream, struct args)
     shmemx_barrier_all_block();
 }
 
+/* Blocks of a strided call: n of `len` words, every `to`-th word there from every `from`-th here. */
+struct blocks {
+    int n, len, to, from;
+};
+
+/* More words than a run may have; short blocks; blocks that do not fit an entry. */
+#define KINDS 3
+
+ON_DEVICE struct blocks blocks_of(int k, int rank)
+{
+    struct blocks words = { 80 + rank % 40, 1, 2, 3 }, few = { 20, 5, 7, 6 }, many = { 3, 40, 50, 45 };
+
+    return k == 0 ? words : k == 1 ? few : many;
+}
+
+ON_DEVICE uint64_t value_of(int pe, int rank, int k, int i)
+{
+    return (uint64_t)(pe * 1000000 + rank * 10000 + k * 1000 + i);
+}
+
+/* Each lane, from memory that no NIC knows and from the heap by turns, there and back. */
+KERNEL(strided, struct args)
+{
+    int rank = (int)shmemi_thread_in_block();
+    uint64_t *there = (uint64_t *)(void *)(a.bytes + rank * LONG), *local = (uint64_t *)(void *)(a.local + rank * LONG);
+
+    for (int k = 0; k < KINDS; k++) {
+        struct blocks b = blocks_of(k, rank);
+
+        for (int i = 0; i < LONG / 8; i++)
+            local[i] = value_of(a.me, rank, k, i);
+        shmem_uint64_ibput(there, local, b.to, b.from, (size_t)b.len, (size_t)b.n, a.to);
+        shmemx_barrier_all_block();
+        for (int i = 0; i < b.n * b.len; i++)
+            a.bad[rank] += there[i / b.len * b.to + i % b.len] != value_of(a.from, rank, k, i / b.len * b.from + i % b.len);
+        for (int i = 0; i < LONG / 8; i++)
+            local[i] = 0;
+        shmem_uint64_ibget(local, there, b.from, b.to, (size_t)b.len, (size_t)b.n, a.to);
+        for (int i = 0; i < b.n * b.len; i++)
+            a.bad[rank] += local[i / b.len * b.from + i % b.len] != value_of(a.me, rank, k, i / b.len * b.from + i % b.len);
+        shmemx_barrier_all_block();
+    }
+}
+
+/* By all together, heap to heap. */
+KERNEL(strided_block, struct args)
+{
+    int rank = (int)shmemi_thread_in_block();
+    uint64_t *there = (uint64_t *)(void *)a.bytes, *back = there + LANES * LONG / 16;
+
+    for (int i = rank; i < LANES * WORDS; i += LANES)
+        a.out[i] = value_of(a.me, 0, 0, i);
+    shmemx_uint64_iput_block(there, a.out, 2, 1, LANES * WORDS, a.to);
+    shmemx_barrier_all_block();
+    for (int i = rank; i < LANES * WORDS; i += LANES)
+        a.bad[rank] += there[2 * i] != value_of(a.from, 0, 0, i);
+    shmemx_uint64_iget_block(back, there, 1, 2, LANES * WORDS, a.to);
+    shmem_quiet();
+    shmemx_barrier_all_block();
+    for (int i = rank; i < LANES * WORDS; i += LANES)
+        a.bad[rank] += back[i] != value_of(a.me, 0, 0, i);
+    shmemx_barrier_all_block();
+}
+
+/* The queue to PE `pe`, if that is how one gets there: is the last of its entries without a doorbell? */
+ON_DEVICE int is_left(shmem_ctx_t ctx, int pe)
+{
+    if (!shmemi_dev_nic() || shmemi_far_proxy() || shmemi_dev_base(pe, 1))
+        return -1;
+    return shmemi_far_queue(shmemi_far_row(ctx), pe)->deferred != 0;
+}
+
+/* In a batch the doorbell waits for a call that rings. */
+KERNEL(batch, struct args)
+{
+    for (int i = 1; i <= 5; i++)
+        shmem_ctx_uint64_p(a.ctx, a.in + i, (uint64_t)i, a.to);
+    *a.bad += is_left(a.ctx, a.to) == 0;
+    shmem_ctx_uint64_put_nbi(a.ctx, a.in + 6, a.out + 6, 1, a.to);
+    shmem_ctx_uint64_put_nbi(a.ctx, a.in + 7, a.out + 7, 9, a.to);
+    *a.bad += is_left(a.ctx, a.to) == 0;
+    shmem_ctx_uint64_put_signal_nbi(a.ctx, a.in + 16, a.out + 16, 40, a.sig, 1, SHMEM_SIGNAL_SET, a.to);
+    *a.bad += is_left(a.ctx, a.to) == 1;
+    shmem_signal_wait_until(a.sig, SHMEM_CMP_EQ, 1);
+    for (int i = 1; i < 56; i++)
+        *a.bad += a.in[i] != (i < 6 ? (uint64_t)i : value_of(a.from, 0, 0, i));
+    shmem_ctx_uint64_p(a.ctx, a.in + 60, 7, a.to);
+    shmem_ctx_uint64_iput(a.ctx, a.in + 61, a.out, 1, 1, 2, a.to);
+    *a.bad += is_left(a.ctx, a.to) == 0;
+    shmem_ctx_quiet(a.ctx);
+    *a.bad += is_left(a.ctx, a.to) == 1;
+    shmem_barrier_all();
+    *a.bad += a.in[60] != 7 || a.in[62] != value_of(a.from, 0, 0, 1);
+}
+
 /* One thread and a context of its own. */
 KERNEL(own_queue, struct args)
 {
@@ -123,6 +224,30 @@ static void clear(struct args *a)
     shmem_barrier_all();
 }
 
+static void in_a_batch(struct args *a)
+{
+    uint64_t out[WORDS], word = 77 + (uint64_t)tap_me;
+
+    shmem_ctx_create(SHMEM_CTX_PRIVATE, &a->ctx);
+    shmem_ctx_session_start(a->ctx, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+    dev_add_ctx(a->ctx, SHMEM_TEAM_WORLD);
+    clear(a);
+    dev_write(a->out + 1, &word, 8);
+    shmem_barrier_all();
+    LAUNCH(own_queue, struct args, *a, 1, 1);
+    shmem_barrier_all();
+    tap_ok(bad_lanes(a) == 0, "a stream in a batch");
+    for (int i = 0; i < WORDS; i++)
+        out[i] = (uint64_t)(tap_me * 1000000 + i);
+    dev_write(a->out, out, sizeof out);
+    clear(a);
+    LAUNCH(batch, struct args, *a, 1, 1);
+    shmem_barrier_all();
+    tap_ok(bad_lanes(a) == 0, "a batch is rung for by a signal and a quiet");
+    shmem_ctx_session_stop(a->ctx);
+    shmem_ctx_destroy(a->ctx);
+}
+
 int main(void)
 {
     static const long options[2] = { SHMEM_CTX_PRIVATE, 0 };
@@ -149,6 +274,10 @@ int main(void)
     clear(&a);
     LAUNCH(stream, struct args, a, 1, LANES);
     tap_ok(bad_lanes(&a) == 0, "%d values a lane, then a signal", STREAM);
+    LAUNCH(strided, struct args, a, 1, LANES);
+    tap_ok(bad_lanes(&a) == 0, "blocks by each of %d lanes, there and back", LANES);
+    LAUNCH(strided_block, struct args, a, 1, LANES);
+    tap_ok(bad_lanes(&a) == 0, "words by %d threads together, there and back", LANES);
     for (int k = 0; k < 2; k++) {
         clear(&a);
         word = 77 + (uint64_t)tap_me;
@@ -160,5 +289,6 @@ int main(void)
         shmem_barrier_all();
         tap_ok(bad_lanes(&a) == 0, "a context%s", k ? "" : " of one thread");
     }
+    in_a_batch(&a);
     return dev_done();
 }

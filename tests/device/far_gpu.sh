@@ -17,7 +17,7 @@ passes() {
         eval '[ "$status" = 0 ] && grep -q "^1\.\." "$dir/out" && ! grep -q "^not ok" "$dir/out"'
 }
 
-for t in rma sync words far; do
+for t in rma sync words far count; do
     passes 2 $t "queues in GPU memory"
 done
 MARROW_DEVICE_QPS=4 passes 2 rma "four queues a peer"

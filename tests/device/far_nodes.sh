@@ -20,7 +20,7 @@ passes() {
 }
 
 for MARROW_TRANSPORT in ibgda proxy; do
-    for t in rma sync words far; do
+    for t in rma sync words far count; do
         passes 2 2 - "$t"
         # four PEs, each with a thread for its kernels and one for its NIC, take long over a barrier on two cores
         [ "$MARROW_TRANSPORT $t" = "proxy sync" ] || passes 2 4 - "$t"

@@ -8,6 +8,7 @@
  *     dev_init();                              // tap_init, and the device state under SIMT; exits 77 without a GPU
  *     a.dest = (int *)dev_malloc(64);          // symmetric device memory, zero; collective
  *     LAUNCH(fill, struct args, a, 2, 64);     // 2 blocks of 64 threads; waits for the end
+ *     LAUNCH_BESIDE(fill, struct args, a, 2, 64, work, p);     // this thread calls work(p) meanwhile
  *     dev_read(host, a.dest, 64);
  *     return dev_done();
  *
@@ -29,6 +30,14 @@
     do {                                                                                            \
         name<<<blocks, threads>>>(args);                                                            \
         tap_check_eq(cudaGetLastError(), cudaSuccess);                                              \
+        tap_check_eq(cudaDeviceSynchronize(), cudaSuccess);                                         \
+    } while (0)
+
+#define LAUNCH_BESIDE(name, type, args, blocks, threads, work, arg)                                 \
+    do {                                                                                            \
+        name<<<blocks, threads>>>(args);                                                            \
+        tap_check_eq(cudaGetLastError(), cudaSuccess);                                              \
+        work(arg);                                                                                  \
         tap_check_eq(cudaDeviceSynchronize(), cudaSuccess);                                         \
     } while (0)
 
@@ -110,6 +119,7 @@ static void dev_init(void)
 
 #include "simt.h"
 
+#include <pthread.h>
 #include <shmem/device/module.h>
 #include <stdlib.h>
 
@@ -127,6 +137,32 @@ static void dev_init(void)
         tap_check_eq(simt_launch(&grid_, name, &args_), 0);                                         \
     } while (0)
 
+struct dev_beside {
+    void (*kernel)(void *args);
+    void *args;
+    struct simt_grid grid;
+    int status;
+};
+
+TAP_UNUSED static void *dev_launch_beside(void *beside)
+{
+    struct dev_beside *b = (struct dev_beside *)beside;
+
+    b->status = simt_launch(&b->grid, b->kernel, b->args);
+    return NULL;
+}
+
+#define LAUNCH_BESIDE(name, type, args_of, nblocks, nthreads, work, arg)                            \
+    do {                                                                                            \
+        type args_ = (args_of);                                                                     \
+        struct dev_beside beside_ = { name, &args_, { .blocks = (nblocks), .threads = (nthreads) }, 1 }; \
+        pthread_t thread_;                                                                          \
+        tap_check_eq(pthread_create(&thread_, NULL, dev_launch_beside, &beside_), 0);               \
+        work(arg);                                                                                  \
+        tap_check_eq(pthread_join(thread_, NULL), 0);                                               \
+        tap_check_eq(beside_.status, 0);                                                            \
+    } while (0)
+
 #define DEV_ARENA ((size_t)8 << 20)
 #define DEV_HANDLES 64
 
@@ -134,7 +170,7 @@ struct shmemi_dev_state shmemi_dev_state;
 static struct shmemi_dev_team dev_teams[DEV_HANDLES];
 static struct shmemi_dev_ctx dev_ctxs[DEV_HANDLES];
 static struct shmemi_dev_report dev_report;
-static size_t dev_used;
+static size_t dev_used, dev_host_used;
 
 /*
  * TAP_DEVICE in the environment: the library brings CUDA up, which is the stand-in driver of tests/fakecuda, and fills the state
@@ -298,6 +334,28 @@ static void dev_init(void)
 TAP_UNUSED static int dev_done(void)
 {
     return tap_done();
+}
+
+/* Symmetric memory of the host that kernels reach as well, zero; or null: they reach none.  Collective. */
+TAP_UNUSED static void *dev_host_malloc(size_t size)
+{
+    struct shmemi_dev_state s;
+    void *p;
+
+    dev_state(&s);
+#if !defined(__CUDACC__)
+    if (!dev_library) {
+        p = (char *)(uintptr_t)s.heap_base + dev_host_used;
+        dev_host_used += (size + 255) / 256 * 256;
+        memset(p, 0, size);
+        shmem_barrier_all();
+        return p;
+    }
+#endif
+    p = s.heap_len ? shmem_calloc(1, size) : NULL;
+    if (s.heap_len && !p)
+        shmem_global_exit(1);
+    return p;
 }
 
 /* A team of every `stride`-th PE from `start`, known to kernels too; SHMEM_TEAM_INVALID elsewhere. */

@@ -359,8 +359,22 @@ SHMEMI_FN void shmemi_st_fenced_nic(uint32_t *p, uint32_t v)
 }
 
 /*
+ * Between record and doorbell, for a record that is not near: in another memory it may arrive behind the doorbell, and then
+ * nobody rings for its entries (seen with records in host memory).
+ */
+SHMEMI_FN void shmemi_fence_record(int near)
+{
+#if defined(__CUDA_ARCH__)
+    if (!near)
+        asm volatile(SHMEMI_FENCE_REL "sys;" ::: "memory");
+#else
+    (void)near;
+#endif
+}
+
+/*
  * A doorbell: one 8-byte store to an uncached register, behind the stores before it.  On x86 such stores leave in order.  On a GPU
- * nothing short of a second fence (1.2 us) orders it behind the doorbell record; the store crosses PCIe and
+ * nothing short of a second fence (1.2 us) orders it behind the doorbell record; where that is near, the store crosses PCIe and
  * the NIC then reads the record back, which takes far longer than the record's way to the GPU's own L2 cache.
  */
 SHMEMI_FN void shmemi_mmio_st64(uint64_t *reg, uint64_t v)

@@ -25,7 +25,8 @@
  * So a private post takes no atomic and one fence, a shared one the reservation's trip to the second level of cache, with all
  * else looked at meanwhile, and one fence; only who finds that it is another's turn looks at the baton again.
  *
- * Order, the same in both modes: entries, then the fence, then the record, then the doorbell.  A shared post makes its fence
+ * Order, the same in both modes: entries, then the fence, then the record, then the doorbell, before which a record that is not
+ * SHMEMI_SQ_NEAR takes a fence of its own (shmemi_fence_record).  A shared post makes its fence
  * before it awaits its turn, so fences of several threads overlap and the baton goes from hand to hand without one.  By then all
  * that earlier threads wrote is where the NIC finds it, for each has fenced before it moved the baton on; the next one only has to
  * store behind the load that showed it its turn (SHMEMI_LD_GATE_GPU).  A CPU has no fence for that, but an acquire and a release,
@@ -238,6 +239,7 @@ SHMEMI_FN void shmemi_sq_ring_private(struct shmemi_sq *sq, const struct shmemi_
     (void)sq;
     /* Read by the NIC: the entries before the record are filled. */
     shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR);
+    shmemi_fence_record(q->flags & SHMEMI_SQ_NEAR);
     shmemi_mmio_st64(q->doorbell, doorbell);
 }
 
@@ -392,8 +394,10 @@ SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, const struct s
     SHMEMI_ST_RLX_GPU(signalled ? &sq->tail : &sq->deferred, last + 1);
     /* Also read by the next thread: it is its turn. */
     shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end));
-    if (ring)
+    if (ring) {
+        shmemi_fence_record(q->flags & SHMEMI_SQ_NEAR);
         shmemi_mmio_st64(q->doorbell, doorbell);
+    }
     return last + 1;
 }
 

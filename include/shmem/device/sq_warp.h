@@ -46,11 +46,20 @@ SHMEMI_FN uint32_t shmemi_sq_last_lane(uint32_t mask)
     return 31 - shmemi_clz32(mask);
 }
 
+/* In place of `same`: lanes have up to SHMEMI_SQ_WIDE_MOST blocks, not up to 7. */
+enum { SHMEMI_SQ_WIDE = -1, SHMEMI_SQ_WIDE_BITS = 6, SHMEMI_SQ_WIDE_MOST = (1 << SHMEMI_SQ_WIDE_BITS) - 1 };
+
 /* Blocks of the lanes before this one; n is at most 7, and in every lane `same`, if that is not 0. */
 SHMEMI_FN uint32_t shmemi_sq_before(uint32_t group, uint32_t n, int same)
 {
-    uint32_t below = group & ((1u << shmemi_lane()) - 1), sum;
+    uint32_t below = group & ((1u << shmemi_lane()) - 1), sum = 0;
 
+    if (same == SHMEMI_SQ_WIDE) {
+        SHMEMI_ROLLED
+        for (uint32_t b = 0; b < SHMEMI_SQ_WIDE_BITS; b++)
+            sum += shmemi_popc32(shmemi_ballot(group, (int)(n >> b & 1)) & below) << b;
+        return sum;
+    }
     if (same)
         return (group == SHMEMI_SQ_ALL ? shmemi_lane() : shmemi_popc32(below)) * (uint32_t)same;
     sum = shmemi_popc32(shmemi_ballot(group, (int)(n & 1)) & below);
@@ -134,7 +143,7 @@ SHMEMI_FN void shmemi_sq_join(struct shmemi_sq *sq, enum shmemi_sq_mode mode, in
     p->group = p->rest = SHMEMI_SQ_ALL;
     before = all ? shmemi_sq_before(SHMEMI_SQ_ALL, n, same) : shmemi_sq_group(sq, mode, mask, n, same, p);
     p->leader = shmemi_sq_last_lane(p->group);
-    if (same)
+    if (same > 0)
         p->total = (all ? 32 : shmemi_popc32(p->group)) * (uint32_t)same;
     else
         p->total = (uint32_t)shmemi_shfl64(p->group, before + n, p->leader);

@@ -12,7 +12,7 @@
 
 #include "port.h"
 
-#define SHMEMI_DEV_ABI 5
+#define SHMEMI_DEV_ABI 6
 #define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
 #define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
 #define SHMEMI_DEV_MEET 7       /* other members of a team whose flags' addresses are found beforehand */
@@ -56,10 +56,12 @@ struct shmemi_dev_ctx {
     uint32_t generation;
     int32_t n_pes, start, stride;
     uint32_t options;
-    uint32_t row; /* of its queues in the NIC's table, 0: the default context's; or'ed with SHMEMI_DEV_ROW_PRIVATE */
+    uint32_t row; /* of its queues in the NIC's table, 0: the default context's; or'ed with SHMEMI_DEV_ROW_FLAGS */
 };
 
 #define SHMEMI_DEV_ROW_PRIVATE 0x80000000u /* one thread at a time uses them: no atomics */
+#define SHMEMI_DEV_ROW_BATCH 0x40000000u   /* private, in a session with SHMEM_CTX_SESSION_BATCH: puts leave the doorbell to others */
+#define SHMEMI_DEV_ROW_FLAGS (SHMEMI_DEV_ROW_PRIVATE | SHMEMI_DEV_ROW_BATCH)
 
 /*
  * How the NIC leads to a peer: where its heaps lie in its own address space, their keys, and the local keys on the rail that
