@@ -143,33 +143,34 @@ SHMEMI_DEV uint32_t shmemi_copy_turns(char **to_io, const char **from_io, uint32
  */
 SHMEMI_DEV uint32_t shmemi_copy_ahead(char **to_io, const char **from_io, uint32_t n, uint32_t rank, uint32_t size)
 {
-    uint32_t turn = size * SHMEMI_COPY_DEPTH, at = ((rank & ~31u) * SHMEMI_COPY_DEPTH + (rank & 31)) * 16;
-    const char *from = *from_io;
-    char *to = *to_io;
+    uint32_t turn = size * SHMEMI_COPY_DEPTH * 16, left = n * 16 - turn; /* bytes: at most 2 GiB */
+    uint32_t at = ((rank & ~31u) * SHMEMI_COPY_DEPTH + (rank & 31)) * 16;
+    const char *from = *from_io + at;
+    char *to = *to_io + at;
     struct shmemi_v16 v[SHMEMI_COPY_DEPTH], next[SHMEMI_COPY_DEPTH];
 
     SHMEMI_UNROLL
     for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
-        v[k] = shmemi_ld16(from + at + k * 512);
+        v[k] = shmemi_ld16(from + k * 512);
     SHMEMI_ROLLED
-    for (n -= turn; n >= turn; n -= turn, to += turn * 16) {
-        from += turn * 16;
+    for (; left >= turn; left -= turn, to += turn) {
+        from += turn;
         SHMEMI_UNROLL
         for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
-            next[k] = shmemi_ld16(from + at + k * 512);
+            next[k] = shmemi_ld16(from + k * 512);
         SHMEMI_UNROLL
         for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
-            shmemi_st16(to + at + k * 512, v[k]);
+            shmemi_st16(to + k * 512, v[k]);
         SHMEMI_UNROLL
         for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
             v[k] = next[k];
     }
     SHMEMI_UNROLL
     for (int k = 0; k < SHMEMI_COPY_DEPTH; k++)
-        shmemi_st16(to + at + k * 512, v[k]);
-    *from_io = from + turn * 16;
-    *to_io = to + turn * 16;
-    return n;
+        shmemi_st16(to + k * 512, v[k]);
+    *from_io = from + turn - at;
+    *to_io = to + turn - at;
+    return left / 16;
 }
 
 /*
