@@ -179,6 +179,7 @@ if mps_start "$out/mps"; then
     far_with "queues in host memory" 2 2 "words rma far count" MARROW_IBGDA_MEMORY=host
     far_with "four queues a peer" 2 2 "words rma far" MARROW_DEVICE_QPS=4
     far_with "proxy" 2 2 "words rma sync far count graph" MARROW_TRANSPORT=proxy
+    far_with "two NICs a PE" 2 2 "words rma far" SOFTHCA_DEVICES=2
     faults=loss=1%
     far_with "one packet of a hundred lost" 2 2 "words rma sync"
     faults=
