@@ -36,8 +36,8 @@ says() {
 says "the way is said" "kernels reach PEs of other nodes by ibgda: mlx5_0 port 1, queues in GPU memory, 1 for each PE" 0
 says "rings are dma-bufs" "queues in GPU memory, registered as a dma-buf" 0
 FAKECUDA_IO=0 MARROW_STRICT=1 says "no doorbells for kernels" \
-    "kernels do not post to mlx5_0 port 1 themselves: the NIC's doorbell page cannot be mapped" 1
-FAKECUDA_IO=0 says "no doorbells: a thread posts for kernels" "doorbell page cannot be mapped.*a thread of the CPU does it" 0
+    "kernels do not post to mlx5_0 port 1 themselves: the doorbell page of mlx5_0 cannot be mapped" 1
+FAKECUDA_IO=0 says "no doorbells: a thread posts for kernels" "doorbell page of mlx5_0 cannot be mapped.*a thread of the CPU does it" 0
 MARROW_TRANSPORT=proxy says "by plain verbs" "kernels leave their requests to a thread of the CPU" 0
 MARROW_DEVICE_QPS=3 says "a bad number of queues" "MARROW_DEVICE_QPS is 3" 1
 MARROW_IBGDA_MEMORY=disk says "a bad place of queues" "MARROW_IBGDA_MEMORY is \"disk\"" 1
