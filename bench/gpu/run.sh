@@ -7,7 +7,8 @@
 #   -t, -p   a `make dist` tarball to build and install, or where Marrow is installed
 #   -g       what to run (default: rows):
 #              rows    the table, beside NVSHMEM and NCCL
-#              issue   what a put costs the threads that post it to an mlx5 queue: one GPU, no NIC; needs neither -t nor -p
+#              issue   what a put costs the threads that post it to an mlx5 queue: one GPU, no NIC; and, with
+#                     -t or -p, what the calls of shmem.h cost there
 #              tail    the slowest of 100,000 barriers, idle and with a busy process on each CPU core, beside NVSHMEM's
 #              copies  puts of one block with the other copy loop (SHMEMI_COPY_FLOW), beside ours
 #   -n       numbers of PEs (default: those of 2 and 4 that have a GPU each; with one GPU both, under MPS)
@@ -23,7 +24,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../maint/mps.sh"
 
 usage() {
-    sed -n '3,19s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,20s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
@@ -116,11 +117,12 @@ build_nccl() {
 start=$SECONDS
 failed=0
 
-# issue: no library, only headers.
+# issue: no library, only headers; the calls of shmem.h want those that a build makes.
 issue() {
-    local turn which
-    for which in issue issue_calls; do
-        timeout 300 "$nvcc" "${flags[@]}" -I"$here/../../include" "$here/$which.cu" -o "$work/$which" \
+    local turn which whiches=issue
+    [ -z "$prefix" ] || whiches="issue issue_calls"
+    for which in $whiches; do
+        timeout 300 "$nvcc" "${flags[@]}" -I"${prefix:-$here/../..}/include" "$here/$which.cu" -o "$work/$which" \
             >"$out/build-$which.log" 2>&1 || {
             head "$out/build-$which.log"
             return 1
@@ -128,7 +130,7 @@ issue() {
     done
     mkdir -p "$out/issue"
     for turn in 1 2; do
-        for which in issue issue_calls; do
+        for which in $whiches; do
             timeout -k 5 30 "$work/$which" >>"$out/issue/marrow.$turn" 2>"$out/issue/$which.$turn.err" </dev/null || {
                 echo "$which, run $turn: exit status $?"
                 tail -n 5 "$out/issue/$which.$turn.err"
@@ -140,6 +142,10 @@ issue() {
     awk -v pes=1 -v bars=1 -v csv="$out/table-issue.csv" -f "$here/table.awk" "$here/bars.tab" "$out"/issue/marrow.[12]
 }
 
+if [ -n "$tarball" ]; then
+    sh "$here/../../maint/install-tarball.sh" "$tarball" "$work/marrow-build" || exit 1
+    prefix=$work/marrow-build/install
+fi
 if has_group issue; then
     issue || failed=1
     echo "issue: $((SECONDS - start)) s"
@@ -150,10 +156,6 @@ build_nvshmem >"$out/build-nvshmem.txt" 2>&1 & nvshmem_pid=$!
 nccl_pid=''
 if has_group rows; then
     build_nccl >"$out/build-nccl.txt" 2>&1 & nccl_pid=$!
-fi
-if [ -n "$tarball" ]; then
-    sh "$here/../../maint/install-tarball.sh" "$tarball" "$work/marrow-build" || exit 1
-    prefix=$work/marrow-build/install
 fi
 stream=()
 grep -q shmemx_barrier_all_on_stream "$prefix/include/shmem/apix.h" || stream=(-DBENCH_NO_STREAM)
