@@ -513,6 +513,7 @@ static int put_mine(const char *key, const void *mine, size_t len)
 
 static int fence(struct shmemi_boot *boot, const char *key, int timeout_s)
 {
+    const struct timespec first = { .tv_sec = 1 }; /* the PE that has ended is the cause: its status is to be the job's */
     struct pending *p = pending_new();
     pmix_status_t st;
 
@@ -535,6 +536,7 @@ static int fence(struct shmemi_boot *boot, const char *key, int timeout_s)
         return 0;
     shmemi_err("boot", "the start-up exchange failed: PMIx fence: %s (%d); a PE has ended before it joined",
                api.error_string(st), st);
+    nanosleep(&first, NULL);
     return -EIO;
 }
 
