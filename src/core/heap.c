@@ -184,9 +184,12 @@ SHMEMI_API(void *, shmem_malloc_with_hints, (size_t size, long hints))
 {
     const long known = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE | SHMEMX_MALLOC_DEVICE;
 
-    if (shmemi_unlikely(hints & ~known))
-        shmemi_warn("shmem_malloc_with_hints", "hints %#lx hold unknown bits %#lx, which are ignored",
+    /* Garbage must not lead to memory that the CPU cannot touch. */
+    if (shmemi_unlikely(hints & ~known)) {
+        shmemi_warn("shmem_malloc_with_hints", "hints %#lx hold unknown bits %#lx: none of them is followed",
                     (unsigned long)hints, (unsigned long)(hints & ~known));
+        hints = 0;
+    }
     if (hints & SHMEMX_MALLOC_DEVICE)
         return shmemi_devmem_allocate("shmem_malloc_with_hints", size, SHMEMI_ALLOC_MIN_ALIGN, false);
     return allocate("shmem_malloc_with_hints", size, SHMEMI_ALLOC_MIN_ALIGN);

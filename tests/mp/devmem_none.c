@@ -64,6 +64,9 @@ static void no_device(const char *why)
     tap_check(hears("shmemx_malloc_device] no device memory: "));
     tap_check(shmem_malloc_with_hints(64, SHMEMX_MALLOC_DEVICE) == NULL);
     tap_point("allocations of device memory give NULL, with a message");
+    tap_check(shmem_malloc_with_hints(64, ~(long)SHMEM_MALLOC_ATOMICS_REMOTE) != NULL);
+    tap_check(hears("hold unknown bits"));
+    tap_point("of hints with unknown bits none is followed, SHMEMX_MALLOC_DEVICE neither");
     tap_check(shmemx_collective_launch_cufunction(NULL, 1, 1, 1, 1, 1, 1, NULL, 0, NULL) != 0);
     tap_check(hears("shmemx_collective_launch] no kernel can be launched, CUDA is not up: "));
     tap_point("what launches kernels together says why it cannot");
