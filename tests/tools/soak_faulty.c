@@ -135,6 +135,16 @@ int shmem_test_lock(long *lock)
     return getenv("SOAK_FAULT") && !strcmp(getenv("SOAK_FAULT"), "no_lock") ? 0 : pshmem_test_lock(lock);
 }
 
+/* Time for another PE between the reading of what a lock guards and its writing. */
+uint64_t shmem_uint64_g(const uint64_t *source, int pe)
+{
+    uint64_t value = pshmem_uint64_g(source, pe);
+
+    if (getenv("SOAK_FAULT") && !strcmp(getenv("SOAK_FAULT"), "no_lock"))
+        usleep(2000);
+    return value;
+}
+
 void shmem_clear_lock(long *lock)
 {
     if (!getenv("SOAK_FAULT") || strcmp(getenv("SOAK_FAULT"), "no_lock"))
