@@ -12,8 +12,7 @@
  */
 #include "launch.h"
 #include "soak_ops.h"
-
-#include <time.h>
+#include "soak_seed.h"
 
 #define THREAD_AGENTS 3 /* agents 0 to 2: threads of a warp; then a warp, a block, the host */
 #define WARP_AGENT 3
@@ -483,22 +482,6 @@ static void memory_open(struct args *a)
     soak_fill(shadow + layout.consts, soak_const_tag(&shape, tap_me, R, 0), 0, SLICE);
     dev_write(region, shadow, layout.end);
     shmem_barrier_all();
-}
-
-/* PE 0's seed, on all. */
-static uint64_t agreed_seed(uint64_t seed)
-{
-    uint64_t *word = (uint64_t *)shmem_calloc(1, 8);
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (!seed)
-        seed = soak_mix((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) >> 32;
-    if (tap_me == 0)
-        for (int pe = 0; pe < tap_n; pe++)
-            shmem_uint64_p(word, seed, pe);
-    shmem_barrier_all();
-    return *word;
 }
 
 static void one_step(struct args *a)

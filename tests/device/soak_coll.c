@@ -16,8 +16,7 @@
 #include "launch.h"
 
 #include "plan.h"
-
-#include <time.h>
+#include "soak_seed.h"
 
 #if defined(__CUDACC__)
 #define OPS static inline __host__ __device__
@@ -229,22 +228,6 @@ static void memory_open(void)
         a->me = shmem_team_my_pe(a->team);
         a->n = shmem_team_n_pes(a->team);
     }
-}
-
-/* PE 0's seed, on all. */
-static uint64_t agreed_seed(uint64_t seed)
-{
-    uint64_t *word = (uint64_t *)shmem_calloc(1, 8);
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (!seed)
-        seed = soak_mix((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) >> 32;
-    if (tap_me == 0)
-        for (int pe = 0; pe < tap_n; pe++)
-            shmem_uint64_p(word, seed, pe);
-    shmem_barrier_all();
-    return *word;
 }
 
 int main(int argc, char **argv)
