@@ -74,21 +74,7 @@ void rows_tail(struct bench *b);
 
 #ifdef __CUDACC__
 
-__device__ static inline uint64_t bench_timer(void)
-{
-    uint64_t t;
-
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
-    return t;
-}
-
-__device__ static inline long long bench_ticks(void)
-{
-    long long t;
-
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
-    return t;
-}
+#include "clock.h"
 
 /* `Most` threads at most: fewer leave more registers for each. */
 template <int Most, class Op>

@@ -12,6 +12,7 @@
 #ifndef BENCH_ISSUE_H
 #define BENCH_ISSUE_H
 
+#include "clock.h"
 #include "shmem/device/sq.h"
 
 #include <cuda_runtime.h>
@@ -36,22 +37,6 @@ static void need(cudaError_t status, const char *what)
         return;
     fprintf(stderr, "bench-issue: %s: %s\n", what, cudaGetErrorString(status));
     exit(1);
-}
-
-__device__ static uint64_t timer(void)
-{
-    uint64_t t;
-
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
-    return t;
-}
-
-__device__ static long long ticks(void)
-{
-    long long t;
-
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
-    return t;
 }
 
 /* ---- the measurement ---- */
@@ -87,18 +72,18 @@ template <class Op> __global__ void measure(struct shmemi_sq *sq, Op op, uint32_
         used += puts;
         if (threadIdx.x == 0) {
             if (i == 0) {
-                ns = timer();
-                first = ticks();
+                ns = bench_timer();
+                first = bench_ticks();
             }
-            from = ticks();
+            from = bench_ticks();
         }
         op(sq, i);
         if (threadIdx.x == 0 && i >= 0)
-            kept[i] = (uint32_t)(ticks() - from);
+            kept[i] = (uint32_t)(bench_ticks() - from);
     }
     if (threadIdx.x == 0) {
-        span[0] = timer() - ns;
-        span[1] = (uint64_t)(ticks() - first);
+        span[0] = bench_timer() - ns;
+        span[1] = (uint64_t)(bench_ticks() - first);
         complete_all(sq);
     }
     __syncthreads();

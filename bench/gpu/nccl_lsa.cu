@@ -6,6 +6,8 @@
  *
  * Multicast is never asked for.  Prints the columns of main.cu.
  */
+#include "clock.h"
+
 #include <cuda_runtime.h>
 #include <nccl.h>
 #include <nccl_device.h>
@@ -35,22 +37,6 @@ static void need_nccl(ncclResult_t status, const char *what)
     }
 }
 
-__device__ static uint64_t timer(void)
-{
-    uint64_t t;
-
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
-    return t;
-}
-
-__device__ static long long ticks(void)
-{
-    long long t;
-
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(t)::"memory");
-    return t;
-}
-
 template <class Coop> __global__ void barriers(ncclDevComm comm, int relaxed, uint32_t *samples, uint64_t *span)
 {
     __shared__ uint32_t kept[SAMPLES];
@@ -61,22 +47,22 @@ template <class Coop> __global__ void barriers(ncclDevComm comm, int relaxed, ui
 
     for (int i = -WARM; i < SAMPLES; i++) {
         if (i == 0 && threadIdx.x == 0) {
-            ns = timer();
-            first = last = ticks();
+            ns = bench_timer();
+            first = last = bench_ticks();
         }
         if (relaxed)
             bar.sync(coop, cuda::memory_order_relaxed);
         else
             bar.sync(coop, cuda::memory_order_acq_rel);
         if (i >= 0 && threadIdx.x == 0) {
-            long long t = ticks();
+            long long t = bench_ticks();
 
             kept[i] = (uint32_t)(t - last);
             last = t;
         }
     }
     if (threadIdx.x == 0) {
-        span[0] = timer() - ns;
+        span[0] = bench_timer() - ns;
         span[1] = (uint64_t)(last - first);
         for (int i = 0; i < SAMPLES; i++)
             samples[i] = kept[i];

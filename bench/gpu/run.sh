@@ -119,15 +119,15 @@ failed=0
 
 # issue: no library, only headers; the calls of shmem.h want those that a build makes.
 issue() {
-    local turn which whiches=issue
+    local turn which whiches=issue pid pids=() bad=0
     [ -z "$prefix" ] || whiches="issue issue_calls"
     for which in $whiches; do
         timeout 300 "$nvcc" "${flags[@]}" -I"${prefix:-$here/../..}/include" "$here/$which.cu" -o "$work/$which" \
-            >"$out/build-$which.log" 2>&1 || {
-            head "$out/build-$which.log"
-            return 1
-        }
+            >"$out/build-$which.log" 2>&1 &
+        pids+=($!)
     done
+    for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+    [ $bad = 0 ] || { head "$out"/build-issue*.log; return 1; }
     mkdir -p "$out/issue"
     for turn in 1 2; do
         for which in $whiches; do
