@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 char fake_contexts[16];
-bool fake_capturing;
 void *fake_captured;
+static _Atomic bool capturing;
+static __thread int capture_mode; /* of cuThreadExchangeStreamCaptureMode */
 static __thread void *stack[16];
 static __thread int depth;
 
@@ -35,7 +36,21 @@ PUBLIC void fakecuda_capture(void *stream, int on);
 PUBLIC void fakecuda_capture(void *stream, int on)
 {
     fake_captured = stream;
-    fake_capturing = on;
+    capturing = on;
+}
+
+bool fake_capture_minds(void)
+{
+    return capturing && capture_mode != SHMEMI_CU_CAPTURE_RELAXED;
+}
+
+PUBLIC int capture_mode_(int *mode)
+{
+    int old = capture_mode;
+
+    capture_mode = *mode;
+    *mode = old;
+    return SHMEMI_CU_OK;
 }
 
 PUBLIC int init_(unsigned flags)
@@ -101,6 +116,7 @@ PUBLIC int device_attribute_(int *value, int attribute, int device)
     case SHMEMI_CU_ATTR_HOST_POINTER_SAME:
     case SHMEMI_CU_ATTR_COOPERATIVE:
     case SHMEMI_CU_ATTR_MEMOPS_64: *value = 1; break;
+    case SHMEMI_CU_ATTR_HOST_ATOMICS: *value = (int)fake_setting("FAKECUDA_HOST_ATOMICS", 0); break;
     case SHMEMI_CU_ATTR_DMA_BUF: *value = !fake_setting("FAKECUDA_NO_DMA_BUF", 0); break;
     default: *value = 0;
     }

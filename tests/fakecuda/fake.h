@@ -15,8 +15,9 @@ SHMEMI_CU_FUNCTIONS(DECLARE)
 
 /* device.c */
 extern char fake_contexts[16]; /* the context of device i is the address of element i */
-extern bool fake_capturing;
 extern void *fake_captured;
+/* Is a stream being captured, by this thread or another, and has this thread not said that it minds itself? */
+bool fake_capture_minds(void);
 long fake_setting(const char *name, long otherwise);
 void *fake_current(void);
 
@@ -25,15 +26,15 @@ bool fake_range_ok(uint64_t at, size_t len);
 /* Where the stand-in touches device memory, or memory of the host; *len: at most so many bytes on from there. */
 void *fake_cpu(uint64_t at, size_t *len);
 
-#define NOT_IN_CAPTURE   \
-    do {                 \
-        if (fake_capturing)   \
-            return 900;  \
+#define NOT_IN_CAPTURE                \
+    do {                              \
+        if (fake_capture_minds())     \
+            return 900;               \
     } while (0)
-#define RIGHT_STREAM                            \
-    do {                                        \
-        if (fake_capturing && stream != fake_captured)    \
-            return 900;                         \
+#define RIGHT_STREAM                                            \
+    do {                                                        \
+        if (stream != fake_captured && fake_capture_minds())    \
+            return 900;                                         \
     } while (0)
 
 #define NEED_CONTEXT         \

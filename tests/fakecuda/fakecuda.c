@@ -14,9 +14,10 @@
  *     FAKECUDA_NO_DMA_BUF=1   device memory is not exported as dma-bufs
  *     FAKECUDA_NO_PEERMEM=1   to a NIC it looks like managed memory, which none registers by its address (with FAKECUDA_GUARD)
  *     FAKECUDA_IO=N           registers of a NIC: 0 not mapped at all, 1 as plain memory only (default), 2 as I/O memory only
+ *     FAKECUDA_HOST_ATOMICS=1 the GPU's atomics on host memory are atomic with the CPU's, as shmem-info shows them
  *
  * A test finds one function more, fakecuda_capture(stream, on): from on to off everything must be put on that stream, and
- * what a driver refuses while a stream is being captured fails.
+ * what a driver refuses while a stream is being captured fails, but for threads that have exchanged their capture mode.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -472,12 +473,6 @@ PUBLIC int host_device_pointer_(uint64_t *ptr, void *host, unsigned flags)
     *ptr = (uintptr_t)host;
     if (flags || (!range_around(REGISTERED, *ptr) && !range_around(PINNED, *ptr)))
         return SHMEMI_CU_INVALID_VALUE;
-    return SHMEMI_CU_OK;
-}
-
-PUBLIC int capture_mode_(int *mode)
-{
-    *mode = 0;
     return SHMEMI_CU_OK;
 }
 

@@ -14,6 +14,7 @@
 typedef int cu_result;
 enum { CU_SUCCESS = 0, CU_MEMORYTYPE_DEVICE = 2, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_ATTR_CONTEXT = 1, CU_ATTR_MEMORY_TYPE = 2, CU_ATTR_IS_MANAGED = 8, CU_ATTR_DEVICE_ORDINAL = 9 };
+enum { CU_CAPTURE_RELAXED = 2 };
 enum { STAGING_BYTES = 64 * 1024, MAX_DEVICES = 16 };
 
 static struct {
@@ -27,6 +28,7 @@ static struct {
     cu_result (*host_alloc)(void **ptr, size_t bytes);
     cu_result (*to_host)(void *dst, uint64_t src, size_t len, void *stream);
     cu_result (*to_device)(uint64_t dst, const void *src, size_t len, void *stream);
+    cu_result (*capture_mode)(int *mode);
 } cu;
 
 /* One a device, made at the first registration there and kept until the process ends. */
@@ -46,12 +48,12 @@ static bool load(void)
         { "cuCtxPushCurrent_v2", &cu.push },                { "cuCtxPopCurrent_v2", &cu.pop },
         { "cuStreamCreate", &cu.stream_create },            { "cuStreamSynchronize", &cu.stream_sync },
         { "cuMemAllocHost_v2", &cu.host_alloc },            { "cuMemcpyDtoHAsync_v2", &cu.to_host },
-        { "cuMemcpyHtoDAsync_v2", &cu.to_device },
+        { "cuMemcpyHtoDAsync_v2", &cu.to_device },         { "cuThreadExchangeStreamCaptureMode", &cu.capture_mode },
     };
     void *lib;
 
     if (cu.looked)
-        return cu.to_device != NULL;
+        return cu.capture_mode != NULL;
     lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (!lib)
         return false; /* perhaps later */
@@ -60,7 +62,7 @@ static bool load(void)
         void *address = dlsym(lib, symbols[i].name);
 
         if (!address) {
-            cu.to_device = NULL;
+            cu.capture_mode = NULL;
             return false;
         }
         memcpy(symbols[i].slot, &address, sizeof(address));
@@ -68,16 +70,27 @@ static bool load(void)
     return true;
 }
 
-static bool enter(struct gpu *g)
+/*
+ * What is done from here to leave() is on a stream of our own and belongs to no capture: without the word the driver refuses it,
+ * or ends the capture, while any thread of the program captures a stream.  *mode: the thread's own, for leave().
+ */
+static bool enter(struct gpu *g, int *mode)
 {
-    return cu.push(g->context) == CU_SUCCESS;
+    *mode = CU_CAPTURE_RELAXED;
+    if (cu.capture_mode(mode) != CU_SUCCESS)
+        return false;
+    if (cu.push(g->context) == CU_SUCCESS)
+        return true;
+    cu.capture_mode(mode);
+    return false;
 }
 
-static void leave(void)
+static void leave(int *mode)
 {
     void *old;
 
     cu.pop(&old);
+    cu.capture_mode(mode);
 }
 
 static int gpu_read(struct hca_mem *mem, uint64_t off, void *dst, size_t len)
@@ -85,8 +98,9 @@ static int gpu_read(struct hca_mem *mem, uint64_t off, void *dst, size_t len)
     struct gpu *g = mem->priv;
     uint8_t *to = dst;
     cu_result r = CU_SUCCESS;
+    int mode;
 
-    if (!enter(g))
+    if (!enter(g, &mode))
         return -EIO;
     for (size_t n; len && r == CU_SUCCESS; to += n, off += n, len -= n) {
         n = len < STAGING_BYTES ? len : STAGING_BYTES;
@@ -95,7 +109,7 @@ static int gpu_read(struct hca_mem *mem, uint64_t off, void *dst, size_t len)
             r = cu.stream_sync(g->stream);
         memcpy(to, g->staging, n);
     }
-    leave();
+    leave(&mode);
     return r == CU_SUCCESS ? 0 : -EIO;
 }
 
@@ -104,8 +118,9 @@ static int gpu_write(struct hca_mem *mem, uint64_t off, const void *src, size_t 
     struct gpu *g = mem->priv;
     const uint8_t *from = src;
     cu_result r = CU_SUCCESS;
+    int mode;
 
-    if (!enter(g))
+    if (!enter(g, &mode))
         return -EIO;
     for (size_t n; len && r == CU_SUCCESS; from += n, off += n, len -= n) {
         n = len < STAGING_BYTES ? len : STAGING_BYTES;
@@ -115,7 +130,7 @@ static int gpu_write(struct hca_mem *mem, uint64_t off, const void *src, size_t 
         if (r == CU_SUCCESS)
             r = cu.stream_sync(g->stream);
     }
-    leave();
+    leave(&mode);
     return r == CU_SUCCESS ? 0 : -EIO;
 }
 
@@ -124,15 +139,16 @@ static const struct hca_mem_ops gpu_ops = { .name = "cuda", .read = gpu_read, .w
 static int gpu_open(struct gpu *g, int device)
 {
     void *staging = NULL;
+    int mode;
 
     if (g->stream)
         return 0;
-    if (cu.primary_retain(&g->context, device) != CU_SUCCESS || !enter(g))
+    if (cu.primary_retain(&g->context, device) != CU_SUCCESS || !enter(g, &mode))
         return -EIO;
     if (cu.host_alloc(&staging, STAGING_BYTES) != CU_SUCCESS ||
         cu.stream_create(&g->stream, CU_STREAM_NON_BLOCKING) != CU_SUCCESS)
         g->stream = NULL;
-    leave();
+    leave(&mode);
     g->staging = staging;
     return g->stream ? 0 : -ENOMEM;
 }

@@ -33,6 +33,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, void *stream);
 int cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned flags);
 int cuMemHostUnregister(void *ptr);
 int cuPointerGetAttribute(void *value, int attribute, uint64_t ptr);
+int cuThreadExchangeStreamCaptureMode(int *mode);
 
 static uint8_t *shadow_of(uint64_t ptr, size_t len)
 {
@@ -163,5 +164,15 @@ PUBLIC int cuPointerGetAttribute(void *value, int attribute, uint64_t ptr)
     default: return INVALID;
     }
     memcpy(value, &result, sizeof(result));
+    return OK;
+}
+
+PUBLIC int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    static __thread int now;
+    int old = now;
+
+    now = *mode;
+    *mode = old;
     return OK;
 }
