@@ -20,6 +20,7 @@ static void show_device(int index, int device)
     char name[96] = "?";
     size_t bytes = 0;
     int vmm = attribute(device, SHMEMI_CU_ATTR_VMM) && attribute(device, SHMEMI_CU_ATTR_POSIX_FD);
+    int heap = attribute(device, SHMEMI_CU_ATTR_HOST_REGISTER) && attribute(device, SHMEMI_CU_ATTR_HOST_POINTER_SAME);
 
     shmemi_cu.device_name(name, sizeof name, device);
     shmemi_cu.device_memory(&bytes, device);
@@ -28,11 +29,11 @@ static void show_device(int index, int device)
            (unsigned)attribute(device, SHMEMI_CU_ATTR_PCI_DEVICE), attribute(device, SHMEMI_CU_ATTR_MAJOR),
            attribute(device, SHMEMI_CU_ATTR_MINOR), attribute(device, SHMEMI_CU_ATTR_SMS),
            (double)bytes / ((size_t)1 << 30));
-    printf("       device heap %s; dma-buf %s; RDMA of it %s; host heap usable from kernels %s\n",
+    printf("       device heap %s; dma-buf %s; RDMA of it %s\n",
            vmm ? "shared as descriptors, grows" : "shared by CUDA IPC, does not grow",
-           attribute(device, SHMEMI_CU_ATTR_DMA_BUF) ? "yes" : "no", attribute(device, SHMEMI_CU_ATTR_RDMA_VMM) ? "yes" : "no",
-           attribute(device, SHMEMI_CU_ATTR_HOST_REGISTER) && attribute(device, SHMEMI_CU_ATTR_HOST_POINTER_SAME) ? "yes"
-                                                                                                                   : "no");
+           attribute(device, SHMEMI_CU_ATTR_DMA_BUF) ? "yes" : "no", attribute(device, SHMEMI_CU_ATTR_RDMA_VMM) ? "yes" : "no");
+    printf("       host heap usable from kernels %s; their atomics there are atomic with the CPU's: %s\n", heap ? "yes" : "no",
+           attribute(device, SHMEMI_CU_ATTR_HOST_ATOMICS) ? "yes" : "no, but for jobs of several nodes");
 }
 
 static char reach(int from, int to)

@@ -28,6 +28,8 @@ shows '^  cuda +yes: 1 GPU, driver for CUDA 13\.0' "a GPU and its driver" "${wit
 shows ' 0: Fake GPU 0, 0000:01:00\.0, compute capability 9\.0, 4 multiprocessors, 1\.0 GiB' "name, place and size" "${with[@]}"
 shows 'device heap shared as descriptors, grows; dma-buf ' "how its memory is shared" "${with[@]}"
 shows 'device heap shared by CUDA IPC, does not grow' "without descriptors" "${with[@]}" FAKECUDA_NO_VMM=1
+shows "host heap usable from kernels yes; their atomics .* CPU's: no" "over PCIe no atomics with the CPU" "${with[@]}"
+shows "their atomics .* CPU's: yes" "where the link has them" "${with[@]}" FAKECUDA_HOST_ATOMICS=1
 shows '^ +1  A  \.' "who reaches whom" "${with[@]}" FAKECUDA_DEVICES=2
 shows '^ +1  -  \.' "who does not" "${with[@]}" FAKECUDA_DEVICES=2 FAKECUDA_NO_PEER=1
 shows "library's kernels.*(built with|none, nvcc)" "the library's kernels" "${with[@]}"
