@@ -94,7 +94,8 @@ static int open_nic(const struct shmemi_net_start *start)
         return rc;
     }
     rc = shmemi_net.module->open(&config, &shmemi_net.nic);
-    if (rc && *shmemi_env.node && shmemi.my_pe == 0)
+    /* Where no variable of the NIC's is at fault, but that there is none. */
+    if (rc == -ENODEV && *shmemi_env.node && !*shmemi_env.hca_list && shmemi.my_pe == 0)
         shmemi_err("net", "this PE counts as on node \"%s\" by MARROW_NODE (oshrun --nodes sets it): nodes reach each other through "
                    "a NIC only. Without it the PEs of one machine share memory; softhca-run of the source tree, in front of "
                    "the launcher, gives a machine a virtual NIC", shmemi_env.node);

@@ -21,6 +21,8 @@ fails() {
     holds "$MARROW_TRANSPORT: $name: in time" soon 30000
 }
 
+no_word_of() { ! grep -q "$1" "$dir/err"; }
+
 at='mlx5_0 port 1'
 for MARROW_TRANSPORT in ibgda proxy; do
     export MARROW_TRANSPORT
@@ -28,6 +30,10 @@ for MARROW_TRANSPORT in ibgda proxy; do
     holds "$MARROW_TRANSPORT: a job that nothing disturbs" grep -qx "worked well" "$dir/out"
     fails "no device" "no RDMA device can be opened here: is there a NIC" - "$work" work 0 300
     MARROW_HCA_LIST=mlx5_7 fails "a device that is not here" "MARROW_HCA_LIST.*mlx5_7.*(no device|mlx5_0)" "--link ib" "$work" work 0 300
+    holds "and that variable alone is spoken of" no_word_of MARROW_NODE
+    MARROW_IB_GID_INDEX=99 fails "a GID index that is not here" "$at has no GID at index 99 \(MARROW_IB_GID_INDEX\)" "--link eth" \
+        "$work" work 0 300
+    holds "and that variable alone is spoken of" no_word_of MARROW_NODE
     fails "port down" "no port can be used: .*mlx5_0.*[dD][oO][wW][nN]" "--faults port=down" "$work" work 0 300
     fails "empty GID table" "$at: its GID table is empty: give .* (ip addr add)?" "--link eth --faults gids=none" "$work" work 0 300
     fails "registration refused" "$at.* (refuses|cannot register) .*ulimit -l" "--faults memlock=64k" "$work" work 0 300

@@ -64,7 +64,7 @@ static int choose(const struct shmemi_nic_config *config, struct shmemi_verbs_po
     if (!any) {
         shmemi_verbs_log(config, SHMEMI_VERBS_ERR, "MARROW_HCA_LIST '%s' leaves no device; here are: %s", list,
                          list_ports(ports, n, text, sizeof text));
-        return -ENODEV;
+        return -EINVAL;
     }
     chosen = shmemi_verbs_select(config, ports, n, named, shmemi_verbs_topo_rank);
     if (chosen < 0)
