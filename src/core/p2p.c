@@ -185,6 +185,8 @@ static struct set make_set(enum shmemi_set set, enum shmemi_kind kind, const voi
     check_args(ivars, bytes, width(kind), cmp, call);
     if (!values)
         shmemi_fatal(call, "cmp_values is NULL although nelems is %zu", nelems);
+    if (set == SHMEMI_SOME)
+        shmemi_check_result(indices, "indices", call);
     if (set == SHMEMI_ANY)
         s.start = turn++ % nelems;
     return s;

@@ -11,8 +11,8 @@
 #define SILENT(NAME, T, CALL, OP, PARAMS, OPERAND) \
     SHMEMI_SHELLS(void, NAME##_##CALL, PARAMS,     \
                   shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, NULL, NULL, sizeof(T), pe, false, call);)
-#define LATER(NAME, T, CALL, OP, PARAMS, OPERAND, COND) \
-    SHMEMI_SHELLS(void, NAME##_##CALL##_nbi, PARAMS,    \
+#define LATER(NAME, T, CALL, OP, PARAMS, OPERAND, COND)                                              \
+    SHMEMI_SHELLS(void, NAME##_##CALL##_nbi, PARAMS, shmemi_check_result(fetch, "fetch", call); \
                   shmemi_amo(ctx, SHMEMI_AMO_##OP, dest, OPERAND, COND, fetch, sizeof(T), pe, true, call);)
 #define ONE(T) &(T){1}
 
@@ -20,6 +20,7 @@
     SHMEMI_SHELLS(T, NAME##_atomic_fetch, (const T *source, int pe), T old;                        \
                   shmemi_amo(ctx, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, &old, sizeof(T), pe, false, call); return old;) \
     SHMEMI_SHELLS(void, NAME##_atomic_fetch_nbi, (T *fetch, const T *source, int pe),              \
+                  shmemi_check_result(fetch, "fetch", call);                                       \
                   shmemi_amo(ctx, SHMEMI_AMO_FETCH, (T *)source, NULL, NULL, fetch, sizeof(T), pe, true, call);) \
     SILENT(NAME, T, atomic_set, SET, (T *dest, T value, int pe), &value)                           \
     FETCHING(NAME, T, atomic_swap, SWAP, (T *dest, T value, int pe), &value, NULL)                 \

@@ -38,6 +38,11 @@
  * dies: no_name | shmem_info_get_name\] name is NULL
  * dies: no_pes | shmem_pe_quiet\] target_pes is NULL although npes is 1
  * dies: no_values | shmem_long_wait_until_any_vector\] cmp_values is NULL although nelems is 2
+ * dies: no_fetch | shmem_long_atomic_fetch_add_nbi\] fetch is NULL
+ * dies: no_fetch_word | shmem_double_atomic_fetch_nbi\] fetch is NULL
+ * dies: no_fetch_swap | shmem_int_atomic_compare_swap_nbi\] fetch is NULL
+ * dies: no_fetch_bits | shmem_uint64_atomic_fetch_xor_nbi\] fetch is NULL
+ * dies: no_indices | shmem_long_test_some\] indices is NULL
  * dies: bad_stride | shmem_long_iput\] stride dst is 0: it must be at least 1
  * dies: bad_block_stride | shmem_long_ibput\] stride sst is 1: it must be at least 2
  * dies: bad_signal_op | shmem_long_put_signal\] sig_op 9 is neither
@@ -167,6 +172,11 @@ static void no_version(void)
 static void no_name(void) { shmem_info_get_name(NULL); }
 static void no_pes(void) { shmem_pe_quiet(NULL, 1); }
 static void no_values(void) { shmem_long_wait_until_any_vector(block, 2, NULL, SHMEM_CMP_EQ, NULL); }
+static void no_fetch(void) { shmem_long_atomic_fetch_add_nbi(NULL, block, 1, 0); }
+static void no_fetch_word(void) { shmem_double_atomic_fetch_nbi(NULL, (const double *)block, 0); }
+static void no_fetch_swap(void) { shmem_int_atomic_compare_swap_nbi(NULL, (int *)block, 0, 1, 0); }
+static void no_fetch_bits(void) { shmem_uint64_atomic_fetch_xor_nbi(NULL, (uint64_t *)block, 1, 0); }
+static void no_indices(void) { shmem_long_test_some(block, 2, NULL, NULL, SHMEM_CMP_EQ, 0); }
 static void bad_stride(void) { shmem_long_iput(block, block, 0, 1, 2, 0); }
 static void bad_block_stride(void) { shmem_long_ibput(block, block, 2, 1, 2, 2, 0); }
 static void bad_signal_op(void)
@@ -219,7 +229,8 @@ static const struct {
     CASE(realloc_private), CASE(dead_ctx), CASE(invalid_ctx), CASE(ctx_options), CASE(dead_team), CASE(ctx_pe),
     CASE(bad_cmp), CASE(wait_private),
     CASE(wait_odd), CASE(wait_set_odd), CASE(atomic_odd), CASE(signal_odd), CASE(signal_private), CASE(no_ctx), CASE(no_ctx_team), CASE(no_team), CASE(no_axis), CASE(no_level),
-    CASE(no_answer), CASE(no_version), CASE(no_name), CASE(no_pes), CASE(no_values), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
+    CASE(no_answer), CASE(no_version), CASE(no_name), CASE(no_pes), CASE(no_values), CASE(no_fetch), CASE(no_fetch_word), CASE(no_fetch_swap), CASE(no_fetch_bits),
+    CASE(no_indices), CASE(bad_stride), CASE(bad_block_stride), CASE(bad_signal_op),
     CASE(wait_unsigned), CASE(lock_twice), CASE(lock_garbage), CASE(lock_garbage_test), CASE(lock_garbage_tail), CASE(lock_not_held), CASE(sync_odd),
 #undef CASE
 };
