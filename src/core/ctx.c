@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CTX_MAX 32768 /* slots; handles have 16 bits for them */
 #define KNOWN_OPTIONS (SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE)
@@ -32,6 +33,7 @@ struct ctx {
 
 static struct ctx **table; /* slot 0 is the default context */
 static int n_slots;        /* slots that have a record */
+static uint64_t dead[CTX_MAX / 64], some_dead[CTX_MAX / 64 / 64]; /* a bit for each of those, and for each word that has one */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static shmem_ctx_t handle_of(int slot)
@@ -107,14 +109,30 @@ void shmemi_ctxs_tell_kernels(void)
     pthread_mutex_unlock(&table_lock);
 }
 
+/* The lowest dead slot, alive from here on, or -1: kernels know only the first ones.  Caller holds the lock. */
+static int take_dead(void)
+{
+    for (int i = 0; i < CTX_MAX / 64 / 64; i++) {
+        if (some_dead[i]) {
+            int word = i * 64 + __builtin_ctzll(some_dead[i]), bit = __builtin_ctzll(dead[word]);
+
+            dead[word] &= dead[word] - 1;
+            if (!dead[word])
+                some_dead[i] &= some_dead[i] - 1;
+            return word * 64 + bit;
+        }
+    }
+    return -1;
+}
+
 /* A dead slot, or a new one; -1 when all are live.  Caller holds the lock. */
 static int new_slot(void)
 {
     struct ctx *c;
+    int slot = take_dead();
 
-    for (int i = 1; i < n_slots; i++)
-        if (!(table[i]->generation & 1))
-            return i;
+    if (slot > 0)
+        return slot;
     if (n_slots == CTX_MAX)
         return -1;
     c = calloc(1, sizeof *c);
@@ -122,6 +140,17 @@ static int new_slot(void)
         return -1;
     SHMEMI_ST_REL(&table[n_slots], c);
     return n_slots++;
+}
+
+/* Caller holds the lock. */
+static void end_slot(int slot)
+{
+    struct ctx *c = table[slot];
+
+    SHMEMI_ST_REL(&c->generation, c->generation + 1);
+    dead[slot / 64] |= 1ull << slot % 64;
+    some_dead[slot / 64 / 64] |= 1ull << slot / 64 % 64;
+    tell_kernels(slot);
 }
 
 static int create(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *out, const char *call)
@@ -174,8 +203,6 @@ SHMEMI_API(int, shmem_team_create_ctx, (shmem_team_t team, long options, shmem_c
 
 SHMEMI_API(void, shmem_ctx_destroy, (shmem_ctx_t ctx))
 {
-    struct ctx *c;
-
     shmemi_check_init("shmem_ctx_destroy");
     if (ctx == SHMEM_CTX_INVALID)
         return;
@@ -183,9 +210,8 @@ SHMEMI_API(void, shmem_ctx_destroy, (shmem_ctx_t ctx))
         shmemi_fatal("shmem_ctx_destroy", "the default context cannot be destroyed");
     shmemi_quiet(ctx, "shmem_ctx_destroy");
     pthread_mutex_lock(&table_lock);
-    c = find(ctx, "shmem_ctx_destroy");
-    SHMEMI_ST_REL(&c->generation, c->generation + 1);
-    tell_kernels((int)((uintptr_t)ctx & 0xffff) - 1);
+    find(ctx, "shmem_ctx_destroy");
+    end_slot((int)((uintptr_t)ctx & 0xffff) - 1);
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -205,10 +231,8 @@ void shmemi_ctxs_drop_team(shmem_team_t team)
 {
     pthread_mutex_lock(&table_lock);
     for (int i = 1; table && i < n_slots; i++)
-        if ((table[i]->generation & 1) && table[i]->team == team) {
-            SHMEMI_ST_REL(&table[i]->generation, table[i]->generation + 1);
-            tell_kernels(i);
-        }
+        if ((table[i]->generation & 1) && table[i]->team == team)
+            end_slot(i);
     pthread_mutex_unlock(&table_lock);
 }
 
@@ -279,4 +303,6 @@ void shmemi_ctxs_fini(void)
     free(table);
     table = NULL;
     n_slots = 0;
+    memset(dead, 0, sizeof dead);
+    memset(some_dead, 0, sizeof some_dead);
 }

@@ -9,6 +9,7 @@
 #include "tap.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #define CONTEXTS 24
 #define THREADS 3
@@ -206,6 +207,40 @@ static void what_others_leave(void)
     tap_point("what a thread leaves without a doorbell when another one rings");
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The last ones cost no more than the first ones, and the places of dead ones are used again. */
+static void as_many_as_there_are(void)
+{
+    enum { MOST = 40000, PART = 4096, LEAST = 30000 };
+    shmem_ctx_t *all = malloc(MOST * sizeof *all);
+    int count[2] = { 0, 0 };
+
+    for (int round = 0; round < 2; round++) {
+        double at[MOST / PART + 1] = { cpu_seconds() };
+        int n = 0;
+
+        while (n < MOST && shmem_ctx_create(0, &all[n]) == 0)
+            if (++n % PART == 0)
+                at[n / PART] = cpu_seconds();
+        count[round] = n;
+        if (round == 0 && n > 2 * PART)
+            tap_check(at[n / PART] - at[n / PART - 1] < 8 * (at[1] - at[0]) + 0.05);
+        while (n > 0)
+            shmem_ctx_destroy(all[--n]);
+    }
+    free(all);
+    tap_check(count[0] > LEAST);
+    tap_check_eq(count[1], count[0]);
+    tap_point("as many contexts as there can be");
+}
+
 int main(void)
 {
     int provided;
@@ -218,6 +253,7 @@ int main(void)
     threads();
     what_others_leave();
     many_contexts();
+    as_many_as_there_are();
     shmem_finalize();
     return tap_done();
 }
