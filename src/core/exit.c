@@ -306,9 +306,18 @@ void shmemi_exit_finalizes(void)
     watch.finalizes = true;
 }
 
+/* What a parent gets of it: eight bits.  A failure stays one. */
+static int seen_by_parents(int status)
+{
+    return status && !(status & 0xff) ? 0xff : status & 0xff;
+}
+
 SHMEMI_API(void, shmem_global_exit, (int status))
 {
-    uint64_t nobody = 0, me = (uint64_t)thread_id() << 32 | (uint32_t)status;
+    uint64_t nobody = 0, me;
+
+    status = seen_by_parents(status);
+    me = (uint64_t)thread_id() << 32 | (uint32_t)status;
 
     shmemi_check_init("shmem_global_exit");
     if (shmemi_exit_is_child())

@@ -31,6 +31,8 @@ for name in oshrun mpirun; do
     ends 5 global 5 barrier
     holds "$name: files of waiting PEs are flushed" kept
     ends 5 global 5 sleep
+    ends 255 global 256 barrier # no failure looks like success
+    ends 7 global 263 barrier
     ends 1 exit 0 barrier
     ends 4 exit 4 barrier
     ends 1 _exit 0 barrier
