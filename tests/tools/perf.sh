@@ -68,7 +68,7 @@ go 2 "${quick[@]}" --pin --tests g
 { [ $status = 0 ] && grep -q '^ruler: ' "$dir/out" && grep -q '^g .* batch ' "$dir/out"; }
 point $? "a table for people"
 
-for bad in "--tests put,banana" "--min 64 --max 8" "--max 4X" "--min 0" "--seconds -1" "--iters 0" "extra" "--banana"; do
+for bad in "--tests put,banana" "--min 64 --max 8" "--min 9 --max 63" "--max 7" "--min 65 --max 255 --csv" "--max 4X" "--min 0" "--seconds -1" "--iters 0" "extra" "--banana"; do
     # shellcheck disable=SC2086
     go 2 $bad
     [ $status = 1 ] && [ "$(grep -c "^shmem-perf: \|unrecognized" "$dir/out")" = 1 ]

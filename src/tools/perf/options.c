@@ -149,6 +149,15 @@ static int take(int c, const char *arg, struct perf_options *o)
     }
 }
 
+static bool any_size(const struct perf_options *o)
+{
+    size_t s = 8;
+
+    while (s < o->min_bytes && s <= o->max_bytes)
+        s = perf_next_size(s);
+    return s <= o->max_bytes && o->min_bytes <= o->max_bytes;
+}
+
 int perf_parse(int argc, char **argv, struct perf_options *out)
 {
     static const struct option longs[] = {
@@ -169,7 +178,8 @@ int perf_parse(int argc, char **argv, struct perf_options *out)
     }
     if (optind < argc)
         return bad("unexpected argument \"%s\"", argv[optind]);
-    if (out->max_bytes < 8 || out->min_bytes > out->max_bytes)
-        return bad("no size lies between --min %zu and --max %zu", out->min_bytes, out->max_bytes);
+    if (!any_size(out))
+        return bad("no size lies between --min %zu and --max %zu: they are 8, 64, 256, 1024 and so on, times 4", out->min_bytes,
+                   out->max_bytes);
     return 0;
 }
