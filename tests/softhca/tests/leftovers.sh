@@ -94,6 +94,9 @@ for pid in $jobs_started; do
 done
 check "three jobs at once" test $bad -eq 0
 check "they leave nothing" gone
+(ulimit -n 12 && exec "$SOFTHCA_RUN" true) >"$work/out" 2>&1
+check "too few descriptors: that is said" grep -q '12 files .*ulimit -n' "$work/out"
+check "and nothing is left" gone
 # From a copy: a build folder below /root cannot be reached without privileges.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
     chmod 755 "$work"

@@ -12,11 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 512, YOUNG_SECONDS = 60, HOLD_FD_MIN = 64 };
+enum { NAME_BYTES = 512, YOUNG_SECONDS = 60, HOLD_FD_MIN = 64, FD_LEAST = HOLD_FD_MIN + 16 };
 
 /* In names and texts # is the number of a device, @ that plus 1, $ that plus 2 (one digit each). */
 #define BUS "0000:c@:00.0"
@@ -237,6 +238,19 @@ static int start_cleaner(struct jobdir *job, int lock_fd)
     return job->cleaner < 0 ? -1 : 0;
 }
 
+/* Says errno, and where it is about descriptors how many there may be. */
+static void complain(const char *path)
+{
+    int saved = errno;
+    struct rlimit limit;
+
+    if ((saved == EMFILE || saved == EINVAL) && !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < FD_LEAST)
+        fprintf(stderr, "softhca-run: a process may open %llu files here (ulimit -n), and at least %d are needed\n",
+                (unsigned long long)limit.rlim_cur, FD_LEAST);
+    else
+        fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(saved));
+}
+
 int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
 {
     char lock_name[sizeof job->path + 8];
@@ -256,7 +270,7 @@ int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
         err = lock_fd < 0 || start_cleaner(job, lock_fd);
     }
     if (err) {
-        fprintf(stderr, "softhca-run: %s: %s\n", job->path, strerror(errno));
+        complain(job->path);
         remove_tree(job->path);
         return -1;
     }
