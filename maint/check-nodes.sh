@@ -3,7 +3,7 @@
 # check-nodes.sh - the multi-PE tests with 4 PEs on 1, 2 and 4 nodes, all ways at once: for a machine with many cores.
 #
 #     maint/check-nodes.sh (-t TARBALL | -b BUILD -s SOURCE) [-o OUT] [-j JOBS] [-l SECONDS] [-w LAUNCHERS] [-k NAME]
-#                          [-W WAYS] [-S] [-c]
+#                          [-W WAYS] [-r RAILS] [-S] [-c]
 #
 #   -t       a `make dist` tarball: configured and built first (into OUT/marrow)
 #   -b, -s   a build tree and its source tree
@@ -13,6 +13,7 @@
 #   -w       launchers (default: "oshrun mpirun"); with hosts (mpirun on pretended hosts) or srun, four such hosts are made
 #   -k       only tests whose name contains NAME
 #   -W       only these ways, in this order, such as "2/ibgda/0%/srun 4/proxy/1%/hosts" (NODES/TRANSPORT/LOSS/LAUNCHER)
+#   -r       so many NICs a PE, on hosts each with a cable of its own (default 1)
 #   -S       shorter tests (TAP_SHORT)
 #   -c       goes on: what has passed in OUT is not run again
 #
@@ -23,13 +24,13 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
-    sed -n '3,20s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,23s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 
 tarball='' build='' source='' out=check-nodes.out jobs=$((($(nproc) + 3) / 4)) limit=0 launchers='oshrun mpirun' only=''
 ways='' goes_on=no
-while getopts t:b:s:o:j:l:w:k:W:Sc opt; do
+while getopts t:b:s:o:j:l:w:k:W:r:Sc opt; do
     case $opt in
     t) tarball=$OPTARG ;;
     b) build=$OPTARG ;;
@@ -40,6 +41,7 @@ while getopts t:b:s:o:j:l:w:k:W:Sc opt; do
     w) launchers=$OPTARG ;;
     k) only=$OPTARG ;;
     W) ways=$OPTARG ;;
+    r) export MARROW_TEST_RAILS=$OPTARG ;;
     S) export TAP_SHORT=1 ;;
     c) goes_on=yes ;;
     *) usage ;;

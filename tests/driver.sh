@@ -8,7 +8,7 @@
 # Multi-PE programs also run with 4 PEs on several nodes, over the virtual NIC (tests/softhca): a way is NODES/TRANSPORT/
 # LOSS/LAUNCHER, such as 2/proxy/1%/mpirun.  MARROW_TEST_NODES says which: some (two that differ in nodes,
 # transport, loss and launcher, and change from test to test), all, hosts (those of tests/hosts/hosts, when run there), none,
-# or a list such as "2/ibgda/0%/oshrun 4/proxy/1%/mpirun".  A test's source has a say in a line `nodes:`: n=20 PEs instead
+# or a list such as "2/ibgda/0%/oshrun 4/proxy/1%/mpirun".  MARROW_TEST_RAILS=2 gives each PE two NICs.  A test's source has a say in a line `nodes:`: n=20 PEs instead
 # of 4; some=WAY,WAY, some=one (the first of the two) or some=no; dies=ARG,ARG of its ways to die.  Where some is
 # wanted, the variable TAP_SHORT tells the program to do less.
 #
@@ -40,7 +40,7 @@ oshrun=${OSHRUN:-$build/src/tools/oshrun}
 nodes_wanted=${MARROW_TEST_NODES:-some}
 nodes_only=${MARROW_TEST_NODES_ONLY:-no}
 reduced=()
-[ "$nodes_wanted" != some ] || reduced=(TAP_SHORT=1)
+[ "$nodes_wanted" != some ] && [ -z "${TAP_SHORT:-}" ] || reduced=(TAP_SHORT=1)
 : > "$log"
 results=$(mktemp "${TMPDIR:-/tmp}/marrow-test.XXXXXX") || exit 2
 trap 'rm -f "$results" "$results.out"' EXIT
@@ -210,6 +210,7 @@ launch_nodes() {
     local nic=("$build/tests/softhca/softhca-run") pes=$1 per=$((($1 + $2 - 1) / $2))
     shift
     [ -x "${nic[0]}" ] || { why="no virtual NIC"; return 1; }
+    nic+=(--devices "${MARROW_TEST_RAILS:-1}")
     [ "$2" = 0% ] || nic+=(--faults "loss=$2")
     case $3 in
     oshrun) launch=("${nic[@]}" "$oshrun" --nodes "$1" -n "$pes") ;;
@@ -219,7 +220,7 @@ launch_nodes() {
         ;;
     hosts | srun)
         [ -n "${HOSTS:-}" ] || { why="not on pretended hosts"; return 1; }
-        nic+=(--wire udp --link eth --net 10.77.0.0)
+        nic+=(--wire udp --link eth --net 10.77.0.0,10.78.0.0)
         launch=("$HOSTS" mpirun --oversubscribe -n "$pes" --map-by "ppr:$per:node" env "${exported[@]}" "${nic[@]}")
         [ "$3" = hosts ] || launch=(srun --mpi=pmix -N "$1" -n "$pes" --ntasks-per-node="$per" "${nic[@]}")
         ;;

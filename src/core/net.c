@@ -240,6 +240,11 @@ void shmemi_net_fini(void)
     memset(&shmemi_net, 0, sizeof shmemi_net);
 }
 
+const struct shmemi_nic *shmemi_net_rail(int pe)
+{
+    return shmemi_net.nic->rails[shmemi_net.module->rail_to(shmemi_net.nic, pe)];
+}
+
 bool shmemi_net_reaches(const void *addr, int pe)
 {
     uintptr_t a = (uintptr_t)addr;

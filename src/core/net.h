@@ -132,6 +132,9 @@ void shmemi_net_tell_left(void);
 void shmemi_net_tell_end(int code, bool connect);
 /* Has `pe` left without finalize, as far as is known here? */
 bool shmemi_net_left(int pe);
+
+/* The device that this PE sends to `pe` through. */
+const struct shmemi_nic *shmemi_net_rail(int pe);
 /* It has: ends the job with that message. */
 void shmemi_net_check_left(int pe, const char *call);
 

@@ -175,7 +175,7 @@ static struct link *link_of(struct row *r, int pe)
         shmemi_exit_if_ending();
         errno = -rc;
         shmemi_fatal("a kernel", "no connection to PE %d by %s port %d: %m; the reason stands above", pe,
-                     shmemi_net.nic->device, shmemi_net.nic->port);
+                     shmemi_net_rail(pe)->device, shmemi_net_rail(pe)->port);
     }
     r->links[pe] = link;
     return link;

@@ -167,8 +167,8 @@ static struct shmemi_net_queue *connect_queue(struct shmemi_net_ctx *c, int pe, 
         shmemi_exit_if_ending();
         shmemi_net_check_left(pe, call);
         errno = -rc;
-        shmemi_fatal(call, "no connection to PE %d by %s port %d: %m; the reason stands above", pe, shmemi_net.nic->device,
-                     shmemi_net.nic->port);
+        shmemi_fatal(call, "no connection to PE %d by %s port %d: %m; the reason stands above", pe, shmemi_net_rail(pe)->device,
+                     shmemi_net_rail(pe)->port);
     }
     fill(q, c, pe);
     return q;

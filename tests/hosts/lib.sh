@@ -12,6 +12,6 @@ on_hosts() {
     exec bash "$top_srcdir/tests/hosts/hosts" run "$1" bash "$2"
 }
 
-# The NIC of a process on such a host.
+# The NIC of a process on such a host: as many devices as the host has cables.
 # shellcheck disable=SC2034
-nic=("${top_builddir:?}/tests/softhca/softhca-run" --wire udp --link eth --net 10.77.0.0)
+nic=("${top_builddir:?}/tests/softhca/softhca-run" --wire udp --link eth --devices "${MARROW_TEST_RAILS:-1}" --net 10.77.0.0,10.78.0.0)

@@ -2,9 +2,11 @@
 /*
  * switch.c - an Ethernet switch in user space that joins network namespaces, with loss and delay on each cable.
  *
- *     switch FIFO PID...      a device eth0 in the network namespace of each PID, then `ready' on stdout
+ *     switch FIFO RAILS PID...      devices eth0 and on, so many as RAILS says, in the network namespace of each PID, then
+ *                                   `ready' on stdout; all eth0 are one network, all eth1 another
  *
- * It reads lines from FIFO: PORT loss PPM | PORT delay MICROSECONDS | PORT down 0|1, with PORT counted from 0 or `all'.
+ * It reads lines from FIFO: PORT loss PPM | PORT delay MICROSECONDS | PORT down 0|1, where PORT is the number of a PID,
+ * counted from 0, for all its cables, NUMBER.RAIL for one of them, or `all'.
  * A frame meets the settings of the cable that it comes from and of the one it leaves by.  It ends with its parent.
  */
 #define _GNU_SOURCE
@@ -29,7 +31,7 @@
 enum { NICE = -15, MAX_PORTS = 32, MAX_FRAME = 65550, MAX_HELD = 65536, TABLE = 1024, BATCH = 32, HEADER = 14 };
 
 struct port {
-    int fd;
+    int fd, host, rail;
     long loss, delay, down;
 };
 
@@ -42,7 +44,7 @@ struct frame {
 };
 
 static struct port ports[MAX_PORTS];
-static int n_ports, n_held;
+static int n_ports, n_rails, n_held;
 static struct frame *held; /* soonest first */
 static struct {
     uint64_t mac;
@@ -136,17 +138,20 @@ static void forward(int in, const unsigned char *bytes, size_t len)
         return;
     }
     for (int out = 0; out < n_ports; out++)
-        if (out != in)
+        if (out != in && ports[out].rail == ports[in].rail)
             pass(in, out, bytes, len);
 }
 
 static void set(const char *who, const char *key, long value)
 {
-    int first = 0, last = n_ports - 1;
+    bool all = strcmp(who, "all") == 0;
+    int host = -1, rail = -1;
 
-    if (strcmp(who, "all") != 0)
-        first = last = atoi(who);
-    for (int i = first; i >= 0 && i <= last && i < n_ports; i++) {
+    if (!all && sscanf(who, "%d.%d", &host, &rail) < 1)
+        fprintf(stderr, "switch: unknown port %s\n", who);
+    for (int i = 0; i < n_ports; i++) {
+        if (!all && (ports[i].host != host || (rail >= 0 && ports[i].rail != rail)))
+            continue;
         if (!strcmp(key, "loss"))
             ports[i].loss = value;
         else if (!strcmp(key, "delay"))
@@ -175,12 +180,13 @@ static void take_orders(int fifo)
             fprintf(stderr, "switch: cannot read: %s\n", line);
 }
 
-static int open_device(const char *pid)
+static int open_device(const char *pid, int rail)
 {
-    struct ifreq request = { .ifr_name = "eth0", .ifr_flags = IFF_TAP | IFF_NO_PI };
+    struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
     char path[64];
     int ns, fd;
 
+    snprintf(request.ifr_name, sizeof request.ifr_name, "eth%d", rail);
     snprintf(path, sizeof path, "/proc/%s/ns/net", pid);
     ns = open(path, O_RDONLY | O_CLOEXEC);
     if (ns < 0 || setns(ns, CLONE_NEWNET))
@@ -249,8 +255,9 @@ int main(int argc, char **argv)
 {
     int fifo;
 
-    if (argc < 3 || argc - 2 > MAX_PORTS) {
-        fprintf(stderr, "usage: switch FIFO PID...\n");
+    n_rails = argc > 3 ? atoi(argv[2]) : 0;
+    if (n_rails < 1 || n_rails > MAX_PORTS || (argc - 3) * n_rails > MAX_PORTS) {
+        fprintf(stderr, "usage: switch FIFO RAILS PID...    at most %d devices\n", MAX_PORTS);
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -258,8 +265,9 @@ int main(int argc, char **argv)
     fifo = open(argv[1], O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fifo < 0)
         die(argv[1]);
-    for (; n_ports < argc - 2; n_ports++)
-        ports[n_ports].fd = open_device(argv[n_ports + 2]);
+    for (int host = 0; host < argc - 3; host++)
+        for (int rail = 0; rail < n_rails; rail++)
+            ports[n_ports++] = (struct port){ .fd = open_device(argv[host + 3], rail), .host = host, .rail = rail };
     puts("ready");
     fflush(stdout);
     run(fifo);

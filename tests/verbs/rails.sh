@@ -4,29 +4,10 @@
 # that cannot be used, and messages that name the right one.
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
+. "$top_srcdir/tests/verbs/lib.sh"
 nic=$build/tests/softhca/softhca-run
 [ -x "$nic" ] || skip_all "no virtual NIC"
 export SHMEM_SYMMETRIC_SIZE=64M MARROW_IB_TIMEOUT=18 TAP_TIMEOUT=170
-
-# sum DEVICE COUNTER: over all PEs of the last run with --stats.
-sum() {
-    cat "$dir/out" "$dir/err" | awk -v d="$1" -v c="$2" '
-        /^softhca slot/ { device = $NF }
-        $1 == c && device == d { v += $2 }
-        END { print v + 0 }'
-}
-
-# both COUNTER LEAST: each of the two devices has so many.
-both() {
-    local a b
-    a=$(sum mlx5_0 "$1") b=$(sum mlx5_1 "$1")
-    echo "# $1: mlx5_0 $a, mlx5_1 $b"
-    [ "$a" -ge "$2" ] && [ "$b" -ge "$2" ]
-}
-
-all_points() {
-    [ "$status" = 0 ] && grep -q '^1\.\.' "$dir/out" && ! grep -q '^not ok' "$dir/out" && ! grep -Eq 'lint:|\] !' "$dir/err"
-}
 
 # passes NODES PES OPTIONS TEST: all points of a test of several PEs, and both devices have sent packets.
 passes() {

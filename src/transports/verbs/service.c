@@ -347,9 +347,13 @@ static int explain(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_pendi
                          SHMEMI_VERBS_AT_ARGS(nic), name, strerror(-p->status));
     else if (p->status == -ETIMEDOUT)
         shmemi_verbs_log(nic->config, SHMEMI_VERBS_ERR,
-                         SHMEMI_VERBS_AT ": %s has not answered %u connection requests in %.3g s; has its process ended, is "
-                         "its port down, or is there no route? (MARROW_CONNECT_TIMEOUT waits longer)",
-                         SHMEMI_VERBS_AT_ARGS(nic), name, p->tries, (double)nic->config->connect_timeout_ns / 1e9);
+                         SHMEMI_VERBS_AT ": %s has not answered %u connection requests in %.3g s; %s "
+                         "(MARROW_CONNECT_TIMEOUT waits longer)",
+                         SHMEMI_VERBS_AT_ARGS(nic), name, p->tries, (double)nic->config->connect_timeout_ns / 1e9,
+                         shmemi_verbs_same_network(&nic->own, &nic->peers[p->message.to]) ?
+                         "has its process ended, is its port down, or is there no route?" :
+                         "their addresses are of different networks: is there a route? MARROW_HCA_LIST keeps all PEs to the "
+                         "devices of one");
     /* Other causes have been said where they were found. */
     return p->status;
 }
