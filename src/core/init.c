@@ -26,6 +26,7 @@
 #include "wait.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -288,6 +289,14 @@ static int run_up(void)
     return 0;
 }
 
+/* In the place of a closed standard descriptor, one of ours would take what the program prints: into the heaps. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            return;
+}
+
 static void greet(void)
 {
     if (shmemi.my_pe != 0)
@@ -305,6 +314,7 @@ int shmemi_init(int thread_level, const char *call)
 
     pthread_mutex_lock(&init_lock);
     if (shmemi.init_count == 0) {
+        fill_standard_descriptors();
         rc = shmemi_env_parse();
         shmemi.thread_level = thread_level; /* queues are opened for it */
         if (!rc)

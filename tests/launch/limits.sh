@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# limits.sh - few descriptors, small files, little memory: a message and an end, and never a hang.
+# limits.sh - few descriptors or closed ones, small files, little memory: a message and an end, and never a hang.
 set -u
 . "${top_srcdir:?}/tests/launch/lib.sh"
 [ -x "$oshrun" ] || skip_all "no $oshrun"
@@ -28,10 +28,16 @@ expect 1 "cannot start PE [0-9]+ of 2: .*Too many open files" "8 descriptors"
 under f 1 30 "$oshrun" -n 2 "$end" return 0 barrier
 expect 1 "oshrun: cannot make the job's exchange area of [0-9]+ bytes: File too large" "files of 1 KiB"
 under f 1000 30 "$oshrun" -n 2 "$end" return 0 barrier
-expect 1 "cannot make [0-9]+ bytes of shared memory for this node .*: File too large" "files of 1000 KiB"
+expect 1 "cannot make [0-9]+ bytes of shared memory for this node .*: File too large; .*ulimit -f. is 1000 KiB" "files of 1000 KiB"
 if ! grep -q -- '-fsanitize' "$build/Makefile" || ! grep -Eq '^SANITIZE_FLAGS *= *[^ ]' "$build/Makefile"; then
     under v 600000 30 "$oshrun" -n 2 "$end" return 0 barrier
-    expect 1 "no address space for [0-9]+ bytes .*: Cannot allocate memory" "600 MB of address space"
+    expect 1 "no address space for [0-9]+ bytes .*: Cannot allocate memory; .*ulimit -v. is 600000 KiB.* SHMEM_SYMMETRIC_SIZE" \
+        "600 MB of address space"
 fi
+# A descriptor of the library's in the place of a closed one would take what the program prints, into the heaps.
+go 30 bash -c 'exec "$0" closed 0 <&- >&- 2>&-' "$end"
+expect 0 "" "standard descriptors closed, a PE alone"
+go 30 "$oshrun" -n 2 bash -c 'exec "$0" closed 0 <&- >&- 2>&-' "$end"
+expect 0 "" "standard descriptors closed, two PEs"
 holds "no process is left" within 5 nobody_runs "$end"
 done_testing

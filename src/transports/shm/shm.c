@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -103,9 +104,22 @@ int shmemi_shm_layout(struct shmemi_shm *shm, int n_local, size_t ctl_len, size_
     return 0;
 }
 
+/* Which limit may be in the way of so much memory; empty when there is none. */
+static const char *limit_hint(int resource, const char *name, char *buf, size_t len)
+{
+    struct rlimit limit;
+
+    buf[0] = '\0';
+    if (!getrlimit(resource, &limit) && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(buf, len, "; the limit of %s is %llu KiB here: raise it, or lower SHMEM_SYMMETRIC_SIZE", name,
+                 (unsigned long long)limit.rlim_cur / 1024);
+    return buf;
+}
+
 static int create_memory(struct shmemi_shm *shm)
 {
     sigset_t xfsz, old;
+    char hint[128];
     int rc = 0;
 
     shm->fd = memfd_create("marrow", MFD_CLOEXEC);
@@ -128,8 +142,9 @@ static int create_memory(struct shmemi_shm *shm)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         errno = -rc;
-        shmemi_err("shm", "cannot make %zu bytes of shared memory for this node (heaps of %zu bytes): %m", shm->total,
-                   shm->heap_len);
+        shmemi_err("shm", "cannot make %zu bytes of shared memory for this node (heaps of %zu bytes): %m%s", shm->total,
+                   shm->heap_len,
+                   rc == -EFBIG ? limit_hint(RLIMIT_FSIZE, "a file's size (ulimit -f)", hint, sizeof hint) : "");
         close(shm->fd);
         shm->fd = -1;
     }
@@ -276,7 +291,9 @@ int shmemi_shm_join(struct shmemi_shm *shm, const char *door_name, const uint8_t
     if (rc) {
         errno = -rc;
         shmemi_err("shm", "cannot fetch the node's shared memory from @%s: %m%s", door_name,
-                   rc == -ECONNREFUSED ? " (PEs of one node must share a network namespace)" : "");
+                   rc == -ECONNREFUSED || rc == -ECONNRESET ?
+                       " (the node's first PE has failed and says why, or its network namespace is another one)" :
+                       "");
     }
     return rc;
 }
@@ -302,11 +319,13 @@ static char *reserve(const struct shmemi_shm *shm, size_t anchor)
 int shmemi_shm_map(struct shmemi_shm *shm, int my_local)
 {
     char *base = reserve(shm, shm->header + (size_t)my_local * shm->slice + shm->off_heap);
+    char hint[128];
     int rc;
 
     if (!base) {
         rc = -errno;
-        shmemi_err("shm", "no address space for %zu bytes (%zu a PE): %m", shm->total, shm->slice);
+        shmemi_err("shm", "no address space for %zu bytes (%zu a PE): %m%s", shm->total, shm->slice,
+                   limit_hint(RLIMIT_AS, "address space (ulimit -v)", hint, sizeof hint));
         return rc;
     }
     if (mmap(base, shm->total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, shm->fd, 0) == MAP_FAILED) {
