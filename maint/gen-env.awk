@@ -60,7 +60,8 @@ END {
     print "Those of the specification, SHMEM_, may also be spelt SMA_ (deprecated);"
     print "where both are set, SHMEM_ wins."
     print ".PP"
-    print "A flag is on when it is set, but for 0, no, false, off and the empty string."
+    print fold("A variable with an empty value counts as unset; for a size, it ends the job.")
+    print "A flag is on when it is set, but for 0, no, false and off."
     print "A size is a number, which may have a fraction, with k, m, g or t behind it"
     print "for the powers of 1024; a blank may stand between."
     print "Seconds may have a fraction; 0 turns a limit off."

@@ -31,8 +31,8 @@ static const struct variable {
 
 #define N_VARIABLES (sizeof variables / sizeof variables[0])
 
-/* The value in the environment, or NULL; `name` receives the spelling that was found, or the preferred one. */
-static const char *lookup(const struct variable *v, char *name, size_t len)
+/* As it stands there, or NULL. */
+static const char *find(const struct variable *v, char *name, size_t len)
 {
     const char *value;
 
@@ -46,6 +46,17 @@ static const char *lookup(const struct variable *v, char *name, size_t len)
     }
     snprintf(name, len, "%s_%s", v->family == SPEC ? "SHMEM" : "MARROW", v->suffix);
     return getenv(name);
+}
+
+/*
+ * The value in the environment, or NULL; `name` receives the spelling that was found, or the preferred one.  An empty value
+ * counts as unset, as users write VAR= to undo one; not for sizes: a heap of the default's is not meant.
+ */
+static const char *lookup(const struct variable *v, char *name, size_t len)
+{
+    const char *text = find(v, name, len);
+
+    return text && !*text && v->kind != SIZE ? NULL : text;
 }
 
 /* Powers of 1024 of a size suffix; 0 for none, -1 for a letter that is no multiplier. */
@@ -89,7 +100,7 @@ int shmemi_parse_size(const char *text, size_t *out)
 
 static bool parse_flag(const char *text)
 {
-    static const char *const no[] = { "", "0", "no", "n", "false", "off" };
+    static const char *const no[] = { "0", "no", "n", "false", "off" };
 
     for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
         if (!strcasecmp(text, no[i]))
@@ -166,9 +177,6 @@ int shmemi_env_parse(void)
         const struct variable *v = &variables[i];
         const char *text = lookup(v, name, sizeof name);
 
-        /* An empty value counts as unset, as users write VAR= to undo one; not for the heap's size. */
-        if (text && !*text && v->kind != STRING && v->kind != SIZE)
-            text = NULL;
         if (parse_one(v, text ? text : v->dflt)) {
             shmemi_err("env", "%s is \"%s\": expected %s", name, text ? text : v->dflt, expected(v->kind));
             return -EINVAL;

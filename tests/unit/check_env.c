@@ -157,8 +157,16 @@ START_TEST(an_empty_value_counts_as_unset)
 {
     setenv("MARROW_CHECK", "", 1);
     setenv("MARROW_TIMEOUT", "", 1);
+    setenv("MARROW_STATIC_DATA", "", 1);
+    setenv("MARROW_LOG", "", 1);
+    setenv("MARROW_TRANSPORT", "", 1);
     ck_assert_int_eq(shmemi_env_parse(), 0);
     ck_assert_int_eq(shmemi_env.check, 0);
+    ck_assert(shmemi_env.static_data);
+    ck_assert_str_eq(shmemi_env.log, "warn");
+    ck_assert_str_eq(shmemi_env.transport, "auto");
+    setenv("SHMEM_SYMMETRIC_SIZE", "", 1);
+    ck_assert_int_eq(shmemi_env_parse(), -EINVAL);
 }
 END_TEST
 
