@@ -238,17 +238,16 @@ static int start_cleaner(struct jobdir *job, int lock_fd)
     return job->cleaner < 0 ? -1 : 0;
 }
 
-/* Says errno, and where it is about descriptors how many there may be. */
-static void complain(const char *path)
+/* Asked before there is a folder: to remove it takes descriptors too. */
+static bool enough_descriptors(void)
 {
-    int saved = errno;
     struct rlimit limit;
 
-    if ((saved == EMFILE || saved == EINVAL) && !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < FD_LEAST)
-        fprintf(stderr, "softhca-run: a process may open %llu files here (ulimit -n), and at least %d are needed\n",
-                (unsigned long long)limit.rlim_cur, FD_LEAST);
-    else
-        fprintf(stderr, "softhca-run: %s: %s\n", path, strerror(saved));
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= FD_LEAST)
+        return true;
+    fprintf(stderr, "softhca-run: a process may open %llu files here (ulimit -n), and at least %d are needed\n",
+            (unsigned long long)limit.rlim_cur, FD_LEAST);
+    return false;
 }
 
 int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
@@ -256,6 +255,8 @@ int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
     char lock_name[sizeof job->path + 8];
     int lock_fd, root, err;
 
+    if (!enough_descriptors())
+        return -1;
     snprintf(job->path, sizeof job->path, "%s/softhca-%u-XXXXXX", base_folder(), (unsigned)getuid());
     if (!mkdtemp(job->path)) {
         fprintf(stderr, "softhca-run: %s: %s\n", job->path, strerror(errno));
@@ -270,7 +271,7 @@ int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
         err = lock_fd < 0 || start_cleaner(job, lock_fd);
     }
     if (err) {
-        complain(job->path);
+        fprintf(stderr, "softhca-run: %s: %s\n", job->path, strerror(errno));
         remove_tree(job->path);
         return -1;
     }
