@@ -91,6 +91,15 @@ struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const
     return &c->net;
 }
 
+void shmemi_ctxs_level_raised(void)
+{
+    pthread_mutex_lock(&table_lock);
+    for (int i = 1; i < n_slots; i++)
+        if ((table[i]->generation & 1) && table[i]->net)
+            shmemi_net_ctx_reuse(table[i]->net, table[i]->options);
+    pthread_mutex_unlock(&table_lock);
+}
+
 static void tell_kernels(int slot)
 {
     const struct ctx *c = table[slot];

@@ -31,6 +31,8 @@ SHMEMI_INLINE int shmemi_ctx_world_pe(shmem_ctx_t ctx, int pe, const char *call)
 /* Where a context other than the default one keeps its queues (net_queue.h), NULL at first; and its options. */
 struct shmemi_net_ctx;
 struct shmemi_net_ctx **shmemi_ctx_net(shmem_ctx_t ctx, long *options_out, const char *call);
+/* The thread level has risen and all is quiet: the queues of the contexts that there are become what the new level asks for. */
+void shmemi_ctxs_level_raised(void);
 /* CUDA has come up: kernels learn of the contexts that there are. */
 void shmemi_ctxs_tell_kernels(void);
 

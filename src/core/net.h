@@ -87,7 +87,7 @@ void shmemi_net_fence(shmem_ctx_t ctx, const char *call);
 /* Rings the doorbells that non-blocking operations have left to later: before a wait. */
 void shmemi_net_progress(const char *call);
 
-/* A context's queues: it goes; its slot's next context takes them on; threads may share the default one from now on. */
+/* A context's queues: it goes; its slot's next context takes them on; threads may share those of all contexts from now on. */
 struct shmemi_net_ctx;
 void shmemi_net_ctx_gone(shmem_ctx_t ctx);
 void shmemi_net_ctx_reuse(struct shmemi_net_ctx *c, long options);

@@ -107,8 +107,9 @@ void shmemi_net_level_raised(void)
 {
     if (!shmemi_net.up)
         return;
-    shmemi_net_quiet(SHMEM_CTX_DEFAULT, "shmem_init_thread");
+    shmemi_net_quiet_all("shmem_init_thread");
     shmemi_net_ctx_reuse(&shmemi_net_default, 0);
+    shmemi_ctxs_level_raised();
 }
 
 /* ---- connections ---- */

@@ -76,7 +76,9 @@ static void many_contexts(void)
     tap_point("%d contexts, made and destroyed three times", CONTEXTS);
 }
 
-/* Threads on the default context, which they share, and on one of their own. */
+static shmem_ctx_t older; /* than the thread level */
+
+/* Threads on the default context and an older one, which they share, and on one of their own. */
 static void *thread(void *arg)
 {
     int k = (int)(long)arg, right = (tap_me + 1) % tap_n, bad = 0;
@@ -96,6 +98,10 @@ static void *thread(void *arg)
         shmem_ctx_long_get(own, &seen, &box[k][i], 1, right);
         bad += seen != value;
         seen = shmem_long_g(&box[k][i], right);
+        bad += seen != value;
+        seen = -1;
+        shmem_ctx_long_get_nbi(older, &seen, &box[k][i], 1, right);
+        shmem_ctx_quiet(older);
         bad += seen != value;
     }
     shmem_getmem(back, box[k], sizeof box[k], right);
@@ -120,7 +126,7 @@ static void threads(void)
     shmem_barrier_all();
     if (tap_me == 0)
         tap_check_eq(total, (long)THREADS * ROUNDS * tap_n);
-    tap_point("threads on the default context and on their own");
+    tap_point("threads on the default context, on one made before there were threads, and on their own");
 }
 
 /*
@@ -249,8 +255,11 @@ int main(void)
     tap_attach();
     a_wait_sends_what_was_deferred();
     many_contexts();
+    tap_check_eq(shmem_ctx_create(0, &older), 0);
+    shmem_ctx_long_p(older, &echo, 0, (tap_me + 1) % tap_n);
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided); /* counted; from here on threads may share the queues */
     threads();
+    shmem_ctx_destroy(older);
     what_others_leave();
     many_contexts();
     as_many_as_there_are();
