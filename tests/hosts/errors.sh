@@ -48,6 +48,8 @@ for MARROW_TRANSPORT in ibgda proxy; do
         "--faults deny=400p" "$work" work 0 20000
     fails "link lost for good" "(PE [01] failed on $at: transport retry counter exceeded .*\(syndrome 0x15|$at: PE [01].* has not answered)" \
         "--faults linkdown=200p" "$work" work 0 20000
+    MARROW_IB_TIMEOUT=16 MARROW_IB_RETRY=7 fails "a PE that closes all descriptors" "$at: this process has closed the NIC's file descriptors" \
+        "--link ib" "$work" close 1
     fails "a peer that stops" "(PE 1 failed on $at: transport retry counter exceeded .*\(syndrome 0x15|gave up after .* PE 1|$at: PE 1.* has not answered)" \
         "--link ib" "$work" stop 1 300
     fails "a peer that dies" "oshrun: PE 1 .* was killed by signal 9" "--link ib" "$work" kill 1 300

@@ -7,6 +7,7 @@
  *   kill    the same, but PE gets SIGKILL after MILLISECONDS; the others work on
  *   stop    PE stops (SIGSTOP) after MILLISECONDS
  *   single  PE 0 puts one word after the other to the last PE, each with a quiet, for a minute; the others wait
+ *   close   PE closes all descriptors but the standard ones, and waits in a barrier; the others sleep
  *   idle    PE gets SIGKILL after MILLISECONDS while the others wait in a barrier that it has not entered
  *
  * Each PE first prints "pid NUMBER", before shmem_init, and "up" behind it.
@@ -132,6 +133,13 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "single")) {
         for (double end = seconds() + 60; me == 0 && seconds() < end; shmem_quiet())
             shmem_long_p(block, 1, n - 1);
+        shmem_barrier_all();
+    } else if (!strcmp(mode, "close")) {
+        shmem_barrier_all();
+        if (me != bad)
+            sleep(60);
+        else if (close_range(3, ~0u, 0))
+            return 2;
         shmem_barrier_all();
     } else if (!strcmp(mode, "idle")) {
         if (me == bad) {

@@ -26,6 +26,7 @@ enum {
     GOODBYES = 8,           /* after so many the peer is taken to be gone */
     ONE_MS = 1000000,
     LOOK_MS = 50,           /* between looks whether the peer has left */
+    REST_MS = 1000,         /* longest sleep: nobody wakes it when the program closes the descriptors */
     NONCE_JITTER = 8,       /* spreads repeats by up to an eighth */
 };
 
@@ -187,15 +188,34 @@ static void take(struct shmemi_verbs_service *s, const struct shmemi_verbs_messa
 
 /* ---- the thread ---- */
 
+/* As daemons do, which close all that they do not know.  There is nothing to sleep on then. */
+static bool closed(struct shmemi_verbs_service *s, const struct pollfd fds[3])
+{
+    const struct timespec moment = { .tv_nsec = LOOK_MS * ONE_MS };
+
+    if (!((fds[0].revents | fds[1].revents | fds[2].revents) & POLLNVAL))
+        return false;
+    if (!s->broken) {
+        shmemi_verbs_log(s->nic->config, SHMEMI_VERBS_ERR,
+                         SHMEMI_VERBS_AT ": this process has closed the NIC's file descriptors, which are not its own (close_range, "
+                                         "closefrom, or a loop over all?): nothing more goes through it",
+                         SHMEMI_VERBS_AT_ARGS(s->nic));
+        s->broken = true;
+        shmemi_verbs_queues_fail(s->nic);
+    }
+    nanosleep(&moment, NULL);
+    return true;
+}
+
 static void sleep_until(struct shmemi_verbs_service *s, uint64_t now, uint64_t next)
 {
     struct pollfd fds[3] = { { s->wake_fd, POLLIN, 0 }, { s->channel->fd, POLLIN, 0 }, { s->nic->ctx->async_fd, POLLIN, 0 } };
-    int ms = next == UINT64_MAX ? -1 : (int)((next - now + ONE_MS - 1) / ONE_MS);
+    int ms = next - now > (uint64_t)REST_MS * ONE_MS ? REST_MS : (int)((next - now + ONE_MS - 1) / ONE_MS);
     struct ibv_cq *cq;
     uint64_t count;
     void *context;
 
-    if (poll(fds, 3, ms) <= 0)
+    if (poll(fds, 3, ms) <= 0 || closed(s, fds))
         return;
     if ((fds[0].revents & POLLIN) && read(s->wake_fd, &count, sizeof count) < 0)
         return;
