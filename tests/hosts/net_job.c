@@ -12,6 +12,7 @@
  *
  * Each PE first prints "pid NUMBER", before shmem_init, and "up" behind it.
  */
+#define _GNU_SOURCE /* close_range */
 #include <shmem.h>
 
 #include <signal.h>
