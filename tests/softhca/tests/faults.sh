@@ -5,6 +5,15 @@
 need ibv_rc_pingpong ib_write_bw
 : "${SOFTHCA_STAT:=$(dirname "$SOFTHCA_RUN")/softhca-stat}"
 
+if "$SOFTHCA_RUN" --devices 2 --faults mlx5_2:loss=5% true 2>"$work/out"; then
+    not_ok "faults of a device that is not there"
+elif grep -q 'names mlx5_2, but --devices is 2' "$work/out" && "$SOFTHCA_RUN" --faults mlx5_1:loss=5% --devices 2 true; then
+    ok "faults of a device that is not there"
+else
+    not_ok "faults of a device that is not there"
+    show "$work/out"
+fi
+
 pair "data checked, 5 % loss" "--faults loss=5%" ibv_rc_pingpong -c -n 100
 pair "data checked, loss, duplicates, reordering" "--faults loss=3%,dup=3%,reorder=3%" ibv_rc_pingpong -c -n 100
 pair "data checked, events, loss over UDP" "--faults loss=3%,corrupt=2% --wire udp" ibv_rc_pingpong -c -e -n 100

@@ -62,10 +62,11 @@ static void set_path_env(const char *name, const char *path)
 struct options {
     const char *lib;
     bool eth;
+    unsigned faulty; /* devices that there must be, as the last of them has faults */
 };
 
 /* "SPEC" or "mlx5_<n>:SPEC" */
-static void set_faults(const char *spec)
+static void set_faults(const char *spec, struct options *options)
 {
     char name[32];
     unsigned device;
@@ -77,6 +78,8 @@ static void set_faults(const char *spec)
     }
     snprintf(name, sizeof name, "SOFTHCA_FAULTS_%u", device);
     setenv(name, spec + end, 1);
+    if (device >= options->faulty)
+        options->faulty = device + 1;
 }
 
 /* What the library will read as well; 0: no sensible number. */
@@ -96,7 +99,7 @@ static void one_option(int opt, struct options *options)
         setenv("SOFTHCA_NODES", optarg, 1);
         break;
     case 'f':
-        set_faults(optarg);
+        set_faults(optarg, options);
         break;
     case 'd':
         setenv("SOFTHCA_DEVICES", optarg, 1);
@@ -165,6 +168,10 @@ static void parse(int argc, char **argv, struct options *options)
     }
     if (!devices()) {
         fprintf(stderr, "softhca-run: the number of devices must be from 1 to %d\n", JOBDIR_MAX_DEVICES);
+        exit(EXIT_USAGE);
+    }
+    if (options->faulty > devices()) { /* a test would pass with no faults at all */
+        fprintf(stderr, "softhca-run: --faults names mlx5_%u, but --devices is %u\n", options->faulty - 1, devices());
         exit(EXIT_USAGE);
     }
 }
@@ -248,7 +255,7 @@ static void wait_cleaner(pid_t cleaner)
 
 int main(int argc, char **argv)
 {
-    struct options options = { NULL, false };
+    struct options options = { NULL, false, 0 };
     const struct sigaction action = { .sa_handler = forward };
     char lib[PATH_MAX];
     sigset_t old, block;
