@@ -19,6 +19,7 @@
 #ifndef SHMEMI_NIC_H
 #define SHMEMI_NIC_H
 
+#define SHMEMI_SQ_RECORDS /* sq.h: threads of this process post to queues with a doorbell record only */
 #include "shmem/device/sq.h"
 
 #include <stdbool.h>

@@ -15,7 +15,7 @@ build() { # build INCLUDE PROGRAM
 }
 
 build "$src/include" "$dir/stress" || { echo "Bail out! stress_sq does not compile"; exit 1; }
-for args in "-s 1" "-s 2 -l 4" "-s 3 -l 7 -t 4" "-s 1 -p" "-s 2 -p -l 4"; do
+for args in "-s 1" "-s 2 -l 4" "-s 3 -l 7 -t 4" "-s 1 -p" "-s 2 -p -l 4" "-s 1 -b" "-s 2 -b -l 4 -t 4" "-s 1 -b -p"; do
     # shellcheck disable=SC2086
     run "$dir/stress" -n 400 $args
     status=$?
@@ -23,10 +23,10 @@ for args in "-s 1" "-s 2 -l 4" "-s 3 -l 7 -t 4" "-s 1 -p" "-s 2 -p -l 4"; do
     point $status "stress_sq $args: no race, every value right"
 done
 
-# mutant NAME ARGS FROM TO
+# mutant NAME ARGS FROM TO [HEADER]
 mutant() {
     local status=0
-    change sq_ring.h "$3" "$4" || return
+    change "${5:-sq_ring.h}" "$3" "$4" || return
     build "$dir/include" "$dir/mutant" || { point 1 "$1: compiles"; return; }
     for seed in 1 2 3 4 5 6; do
         # shellcheck disable=SC2086
@@ -41,8 +41,13 @@ mutant() {
 mutant "shared: record without release" "" \
     "shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end))" "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
 mutant "private: record without release" "-p" \
-    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR)" \
+    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), 0)" \
     "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
+# The entries are behind the doorbell then, for all that the NIC can tell.
+for mode in -p ""; do
+    mutant "no record${mode:+, private}: doorbell without release" "-b $mode" \
+        "(volatile uint64_t *)reg, v, __ATOMIC_RELEASE)" "(volatile uint64_t *)reg, v, __ATOMIC_RELAXED)" port.h
+done
 mutant "publish: baton taken without acquire" "" \
     "if (SHMEMI_LD_GATE_GPU(q->dbrec) != shmemi_sq_record(c->idx)" \
     "if (SHMEMI_LD_RLX_GPU(q->dbrec) != shmemi_sq_record(c->idx)"

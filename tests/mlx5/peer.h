@@ -6,6 +6,8 @@
 #ifndef TESTS_MLX5_PEER_H
 #define TESTS_MLX5_PEER_H
 
+/* As the library compiles the posts of its own threads. */
+#define SHMEMI_SQ_RECORDS
 #include "shmem/device/sq.h"
 
 #include <errno.h>

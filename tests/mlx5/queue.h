@@ -13,6 +13,9 @@ struct queue {
     struct soft_nic nic;
 };
 
+/* Of the queues that are made from now on: 0, or SHMEMI_SQ_NO_RECORD, and then their NIC goes by the doorbell alone. */
+static uint32_t queue_flags;
+
 static inline shmemi_be32 queue_lkey(void)
 {
     return shmemi_be32_of(SOFT_NIC_LKEY);
@@ -40,7 +43,8 @@ static inline struct queue *queue_new(uint32_t log_depth, uint64_t first)
     memset(ring, 0xee, 64u << log_depth);
     q->nic.ring = ring;
     q->nic.depth = 1u << log_depth;
-    if (shmemi_sq_init(&q->sq, ring, &q->nic.dbrec, &q->nic.doorbell, q->nic.cqe, SOFT_NIC_QPN, log_depth, 0))
+    q->nic.no_record = queue_flags & SHMEMI_SQ_NO_RECORD;
+    if (shmemi_sq_init(&q->sq, ring, &q->nic.dbrec, &q->nic.doorbell, q->nic.cqe, SOFT_NIC_QPN, log_depth, queue_flags))
         abort();
     q->sq.reserved = q->sq.done = q->sq.tail = first;
     q->nic.next = q->nic.limit = (uint16_t)first;

@@ -6,6 +6,9 @@
  * It reads the record with acquire and publishes completions with release, which is all the order that real
  * hardware has; so ThreadSanitizer judges the posting side.  It checks what it reads and says what is wrong
  * (`complaint`). The layout is written down here a second time on purpose.
+ *
+ * Of a queue without a record it goes by the doorbell's value, read with acquire.  Its register is a word of memory, where a value that
+ * follows a later one would hide that, so that must not be.
  */
 #ifndef SOFT_NIC_H
 #define SOFT_NIC_H
@@ -28,7 +31,8 @@ struct soft_nic {
     _Alignas(64) uint32_t cqe[16];
     /* the NIC's own */
     _Alignas(64) uint16_t next; /* block */
-    uint16_t limit;             /* the record when it was last rung for */
+    uint16_t limit;             /* up to here it was rung for */
+    bool no_record;             /* the doorbell's value says how far, and nobody reads the record */
     uint64_t bells, entries, completions;
     uint16_t last_index; /* of the entry taken last */
     uint64_t fail_at;    /* this entry (counted from 1) and all behind it fail; 0: none */
@@ -207,19 +211,35 @@ static inline void nic_take(struct soft_nic *n)
         nic_complete(n, n->last_index, e[3], 0, 0);
 }
 
+/* Without a record: behind the entry that the value names, of the size that it names. */
+static inline void nic_bell(struct soft_nic *n, uint64_t bell)
+{
+    uint32_t head = __builtin_bswap32((uint32_t)bell), segs = (uint32_t)(bell >> 56) & 0x3f;
+    uint16_t end = (uint16_t)((head >> 8) + (segs + 3) / 4);
+
+    nic_complain(n, (int16_t)(end - n->limit) >= 0, "doorbell behind a later one");
+    nic_complain(n, (uint16_t)(end - n->next) <= n->depth, "doorbell beyond the ring");
+    n->limit = end;
+}
+
 /*
- * Looks at the doorbell; carries out at most `most` entries of what the record announced when it was last
+ * Looks at the doorbell; carries out at most `most` entries of what was announced when it was last
  * rung, and not one more: who forgets to ring waits for ever. Number of entries.
  */
 static inline uint32_t soft_nic_run(struct soft_nic *n, uint32_t most)
 {
-    uint64_t bell = __atomic_exchange_n(&n->doorbell, 0, __ATOMIC_RELAXED);
+    /* Pairs with the doorbell's release where no record is stored: the entries before its value are filled. */
+    uint64_t bell = __atomic_exchange_n(&n->doorbell, 0, n->no_record ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED);
     uint32_t done = 0, record;
 
     if (bell) {
         n->bells++;
         nic_complain(n, (bell >> 32 & 0xffffff) == __builtin_bswap32(SOFT_NIC_QPN << 8),
                      "doorbell's queue number");
+    }
+    if (bell && n->no_record)
+        nic_bell(n, bell);
+    if (bell && !n->no_record) {
         /* Pairs with the poster's release: the entries before the record are filled. */
         record = __builtin_bswap32(__atomic_load_n(&n->dbrec, __ATOMIC_ACQUIRE));
         nic_complain(n, record <= 0xffff && (uint16_t)(record - n->next) <= n->depth, "record");

@@ -5,9 +5,10 @@
  * checked.
  *
  * ThreadSanitizer looks on (mutants.sh): the NIC's acquire of the record and its release of completions
- * are all the order that hardware gives.  With -p one thread posts to a private queue instead.
+ * are all the order that hardware gives.  With -p one thread posts to a private queue instead,
+ * with -b the queue has no doorbell record, and the NIC goes by the doorbell alone.
  *
- *     stress_sq [-p] [-n operations of each thread] [-t threads] [-l log2 of the ring's blocks] [-s seed]
+ *     stress_sq [-p] [-b] [-n operations of each thread] [-t threads] [-l log2 of the ring's blocks] [-s seed]
  */
 #include "queue.h"
 
@@ -173,7 +174,7 @@ int main(int argc, char **argv)
     pthread_t nic_thread;
     int c;
 
-    while ((c = getopt(argc, argv, "pn:t:l:s:")) != -1) {
+    while ((c = getopt(argc, argv, "bpn:t:l:s:")) != -1) {
         unsigned long v = optarg ? strtoul(optarg, NULL, 0) : 0;
 
         switch (c) {
@@ -181,6 +182,7 @@ int main(int argc, char **argv)
             mode = SHMEMI_SQ_PRIVATE;
             n_threads = 1;
             break;
+        case 'b': queue_flags = SHMEMI_SQ_NO_RECORD; break;
         case 'n': n_ops = (uint32_t)v; break;
         case 't': n_threads = v <= THREADS ? (uint32_t)v : THREADS; break;
         case 'l': log_depth = (uint32_t)v; break;

@@ -295,19 +295,34 @@ START_TEST(all_lanes_give_up_on_a_queue_in_error)
 }
 END_TEST
 
-int main(void)
+static void no_record(void)
 {
-    Suite *s = suite_create("sq_warp");
-    TCase *t = tcase_create("sq_warp");
-    SRunner *r = srunner_create(s);
-    int failed;
+    queue_flags = SHMEMI_SQ_NO_RECORD;
+}
+
+/* For a NIC that reads the record, or for one that does without. */
+static TCase *everything(const char *name)
+{
+    TCase *t = tcase_create(name);
 
     tcase_set_timeout(t, 200);
     tcase_add_loop_test(t, any_lanes_any_mix_of_queues, 0, 8);
     tcase_add_loop_test(t, a_whole_warp_posts_as_one, 0, 4);
     tcase_add_loop_test(t, a_warp_rings_once_for_each_queue, 0, 2);
     tcase_add_loop_test(t, all_lanes_give_up_on_a_queue_in_error, 0, 4);
+    return t;
+}
+
+int main(void)
+{
+    Suite *s = suite_create("sq_warp");
+    TCase *t = everything("sq_warp"), *bell = everything("no record");
+    SRunner *r = srunner_create(s);
+    int failed;
+
+    tcase_add_checked_fixture(bell, no_record, NULL);
     suite_add_tcase(s, t);
+    suite_add_tcase(s, bell);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);
     srunner_free(r);

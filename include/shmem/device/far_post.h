@@ -15,6 +15,10 @@
 
 #ifdef SHMEMI_DEVICE_CODE
 
+#ifdef SHMEMI_SQ_RECORDS
+#error "a kernel's queues may be without a doorbell record: SHMEMI_SQ_RECORDS is for the library's own threads"
+#endif
+
 /* A peer, as a call sees it. */
 struct shmemi_far {
     struct shmemi_sq *sq;

@@ -346,6 +346,7 @@ SHMEMI_FN void shmemi_fence_nic(int near)
         asm volatile(SHMEMI_FENCE_REL "sys;" ::: "memory");
 #else
     (void)near;
+    SHMEMI_STEP();
 #endif
 }
 
@@ -376,6 +377,7 @@ SHMEMI_FN void shmemi_fence_record(int near)
  * A doorbell: one 8-byte store to an uncached register, behind the stores before it.  On x86 such stores leave in order.  On a GPU
  * nothing short of a second fence (1.2 us) orders it behind the doorbell record; where that is near, the store crosses PCIe and
  * the NIC then reads the record back, which takes far longer than the record's way to the GPU's own L2 cache.
+ * (Released on a CPU, which costs nothing: the store is all that a NIC without a record has of what came before it.)
  */
 SHMEMI_FN void shmemi_mmio_st64(uint64_t *reg, uint64_t v)
 {
@@ -387,7 +389,7 @@ SHMEMI_FN void shmemi_mmio_st64(uint64_t *reg, uint64_t v)
 #else
     __asm__ volatile("" ::: "memory");
 #endif
-    __atomic_store_n((volatile uint64_t *)reg, v, __ATOMIC_RELAXED);
+    __atomic_store_n((volatile uint64_t *)reg, v, __ATOMIC_RELEASE);
 #endif
 }
 

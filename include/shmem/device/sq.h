@@ -327,7 +327,7 @@ SHMEMI_FN uint64_t shmemi_sq_value(struct shmemi_sq *sq, enum shmemi_sq_mode mod
     if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, flags, &c)))
         return SHMEMI_SQ_FAILED;
     signalled = shmemi_sq_signals(&q, c.idx, 1, flags);
-    if (mode == SHMEMI_SQ_PRIVATE && signalled && (flags & SHMEMI_SQ_BLUEFLAME))
+    if (mode == SHMEMI_SQ_PRIVATE && signalled && (flags & SHMEMI_SQ_BLUEFLAME) && !shmemi_sq_no_record(&q))
         return shmemi_sq_blue_value(sq, &q, &c, flags, raddr, rkey, value, size);
     bell = shmemi_sq_fill_value(&q, c.idx, shmemi_sq_fm(signalled, flags), raddr, rkey, value, size);
     return shmemi_sq_publish(sq, &q, mode, &c, 1, c.idx, bell, signalled, flags);

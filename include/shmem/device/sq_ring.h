@@ -32,6 +32,12 @@
  * store behind the load that showed it its turn (SHMEMI_LD_GATE_GPU).  A CPU has no fence for that, but an acquire and a release,
  * which cost it nothing.
  *
+ * Without a record (SHMEMI_SQ_NO_RECORD) the doorbell alone tells the NIC up to where the ring is filled: its value is the index behind
+ * the last entry.  Then nothing has to be true of the order in which record and doorbell arrive, and a post is entries, fence,
+ * doorbell, wherever the queue lies.  A shared queue still has the record's word, as the baton, which the NIC never reads; it moves
+ * on behind the doorbell.  So on a CPU no value follows a later one, which a NIC whose register is memory (the tests') would lose; a GPU's
+ * threads have no such order, and a real NIC needs none (DOCA's threads ring without a lock).
+ *
  * Keys, as everything that goes into an entry, are stored big-endian (shmemi_be32) once, at set-up.
  */
 #ifndef SHMEM_DEVICE_SQ_RING_H
@@ -57,6 +63,7 @@ enum {
 /* Flags of a queue. */
 enum {
     SHMEMI_SQ_NEAR = 1, /* ring, record and completion entry lie in the memory of the GPU that posts */
+    SHMEMI_SQ_NO_RECORD = 2, /* the NIC goes by the doorbell's value, and never reads the record */
 };
 
 #define SHMEMI_SQ_FAILED UINT64_MAX /* in place of a ticket: the queue is in error */
@@ -233,13 +240,51 @@ SHMEMI_FN int shmemi_sq_quarter(const struct shmemi_sq_fixed *q, uint64_t idx, u
     return ((uint32_t)idx ^ ((uint32_t)idx + n)) >= q->depth / 4; /* a carry beyond flips all of these, too */
 }
 
-/* Private: record and doorbell for all that is filled; `doorbell` is the first 8 bytes of the last entry. */
+/*
+ * May the queue be without a record?  Who posts only to queues that have one, as the library's own threads do, defines
+ * SHMEMI_SQ_RECORDS, and does not look.
+ */
+SHMEMI_FN int shmemi_sq_no_record(const struct shmemi_sq_fixed *q)
+{
+#if defined(SHMEMI_SQ_RECORDS)
+    (void)q;
+    return 0;
+#else
+    return SHMEMI_UNLIKELY(q->flags & SHMEMI_SQ_NO_RECORD);
+#endif
+}
+
+/*
+ * The doorbell of a queue without a record, when all blocks before `end` are written.  Two public programs ring such queues: DOCA's
+ * GPU library so, rdma-core's test with the first 8 bytes of the last entry.  Both are right where the NIC adds the size that the value
+ * names, which is 0 here.  `doorbell`: those 8 bytes, which name the queue as well.
+ */
+SHMEMI_FN uint64_t shmemi_sq_bell(uint64_t doorbell, uint64_t end)
+{
+    const shmemi_be32 qpn = { shmemi_high32(doorbell) & 0xffffff };
+
+    return shmemi_mlx5_ctrl(qpn, end, 0);
+}
+
+/*
+ * Private: record and doorbell for all that is filled; `doorbell` is the first 8 bytes of the last entry.  A GPU looks at the flags
+ * once where the queue is near and has a record.
+ */
 SHMEMI_FN void shmemi_sq_ring_private(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, uint64_t end, uint64_t doorbell)
 {
+    const int near = q->flags & SHMEMI_SQ_NEAR;
+
     (void)sq;
-    /* Read by the NIC: the entries before the record are filled. */
-    shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), q->flags & SHMEMI_SQ_NEAR);
-    shmemi_fence_record(q->flags & SHMEMI_SQ_NEAR);
+    /* Read by the NIC: the entries before the record, or before the doorbell's value, are filled. */
+    if (SHMEMI_LIKELY(q->flags == SHMEMI_SQ_NEAR)) {
+        shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), 1);
+    } else if (shmemi_sq_no_record(q)) {
+        shmemi_fence_nic(near);
+        doorbell = shmemi_sq_bell(doorbell, end);
+    } else {
+        shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), 0);
+        shmemi_fence_record(0);
+    }
     shmemi_mmio_st64(q->doorbell, doorbell);
 }
 
@@ -381,7 +426,7 @@ SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, const struct s
     uint64_t end = c->idx + n;
     int ring = signalled;
 
-    /* Read by the NIC: the entries before the record, stored below, are filled. */
+    /* Read by the NIC: the entries before the record, stored below, or before the doorbell's value, are filled. */
     shmemi_fence_nic(q->flags & SHMEMI_SQ_NEAR);
     if (!c->turn) {
         if ((c->idx ^ end) < SHMEMI_SQ_SWEEP && (SHMEMI_LD_RLX_GPU(&sq->reserved) ^ c->taken) >> SHMEMI_SQ_RINGS)
@@ -392,6 +437,10 @@ SHMEMI_FN uint64_t shmemi_sq_publish_shared(struct shmemi_sq *sq, const struct s
     }
     /* The baton holder's words; others only look at them. */
     SHMEMI_ST_RLX_GPU(signalled ? &sq->tail : &sq->deferred, last + 1);
+    if (ring && shmemi_sq_no_record(q)) {
+        shmemi_mmio_st64(q->doorbell, shmemi_sq_bell(doorbell, end));
+        ring = 0;
+    }
     /* Also read by the next thread: it is its turn. */
     shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end));
     if (ring) {

@@ -12,7 +12,7 @@
 
 #include "port.h"
 
-#define SHMEMI_DEV_ABI 6
+#define SHMEMI_DEV_ABI 7
 #define SHMEMI_DEV_NEAR 8       /* peers whose addresses are in the struct itself */
 #define SHMEMI_DEV_NEAR_TEAMS 4 /* teams likewise */
 #define SHMEMI_DEV_MEET 7       /* other members of a team whose flags' addresses are found beforehand */
