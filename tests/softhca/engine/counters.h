@@ -7,6 +7,7 @@
 
 #define ENG_COUNTERS(X)                                                                                                \
     X(doorbells, "doorbell registers seen written")                                                                    \
+    X(bare_doorbells, "doorbells of queues without a record")                                                          \
     X(wqe_posted, "send WQEs fetched")                                                                                 \
     X(wqe_executed, "send WQEs carried out")                                                                           \
     X(wqe_failed, "send WQEs completed with an error of their own")                                                    \

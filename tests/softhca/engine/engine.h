@@ -77,6 +77,7 @@ struct eng_qp {
     uint32_t sent;               /* packets of sends[send] that are out */
     uint32_t next_psn, una, max_psn; /* not yet given; oldest unacknowledged; beyond the newest ever sent */
     uint16_t fetch, producer;    /* next block to fetch; producer index of the last doorbell */
+    uint16_t rung;               /* without a doorbell record: the farthest that a doorbell has announced */
     uint64_t doorbell_due;       /* slow doorbell: look at the record then */
     uint64_t progress_ns, resend_ns, rto_ns, rnr_until;
     unsigned rnr_tries;
@@ -151,6 +152,9 @@ struct eng_wqe_rules {
 bool eng_wqe_parse(struct eng_send *s, const struct eng_wqe_rules *rules, struct eng_lint *lint);
 /* Copies the WQE at q->fetch into the next free place and parses it. false: nothing to fetch, or no room. */
 bool eng_wqe_fetch(struct eng_qp *q);
+/* A queue pair without a doorbell record was rung: notes what the value announces, for the doorbell that follows. */
+void eng_note_bell(struct eng_qp *q, uint64_t value);
+uint16_t eng_announced(struct eng_qp *q);
 /* The doorbell of the queue pair was rung; value as written to the register, 0 when only the page is known. */
 void eng_doorbell(struct eng_qp *q, uint64_t value);
 void eng_complain(struct eng_qp *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

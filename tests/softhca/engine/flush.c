@@ -38,7 +38,7 @@ static void flush_sends(struct eng_qp *q)
     q->rnr_until = 0;
     if (!q->qp->sq_entries)
         return;
-    q->producer = (uint16_t)hca_dbrec_load(&q->qp->dbrec, 1);
+    q->producer = eng_announced(q);
     left = (uint16_t)(q->producer - q->fetch);
     if (left > q->qp->sq_entries) { /* complained about at the doorbell; each block once is the most there can be */
         q->fetch = (uint16_t)(q->producer - q->qp->sq_entries);
@@ -92,7 +92,7 @@ bool eng_flush_due(struct eng_qp *q)
 
     if (qp->state != IBV_QPS_ERR && qp->state != IBV_QPS_SQE)
         return false;
-    if (qp->sq_entries && (uint16_t)hca_dbrec_load(&qp->dbrec, 1) != q->fetch)
+    if (qp->sq_entries && eng_announced(q) != q->fetch)
         return true;
     return qp->state == IBV_QPS_ERR && qp->rq_entries && !qp->srq &&
            (uint16_t)hca_dbrec_load(&qp->dbrec, 0) != qp->rq_consumer;

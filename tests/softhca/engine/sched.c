@@ -27,9 +27,10 @@ enum {
     NICE = -15,
     DRAIN_MS = 20,
     TIMEOUT_SCALE = 8,
-    REGISTERS = 4,               /* two doorbell registers a page, each with two halves used in turn */
+    REGISTERS = 5,               /* two doorbell registers a page, each with two halves used in turn, and before them */
+    BARE = 0,                    /* that of queues without a doorbell record */
 };
-static const uint16_t register_at[REGISTERS] = { 0x800, 0x900, 0xa00, 0xb00 };
+static const uint16_t register_at[REGISTERS] = { 0x600, 0x800, 0x900, 0xa00, 0xb00 };
 
 /* First retransmission when faults lose packets, when a full socket buffer may, and when nothing gets lost. */
 #define RTO_FAULTS_NS 4000000ull
@@ -97,6 +98,8 @@ static void ring(struct eng_qp *q, uint64_t value)
 {
     uint32_t delay = q->eng->faults.doorbell_us;
 
+    if (q->qp->bare && value)
+        eng_note_bell(q, value);
     if (!delay) {
         eng_doorbell(q, value);
         return;
@@ -106,22 +109,34 @@ static void ring(struct eng_qp *q, uint64_t value)
     q->eng->any_delayed = true;
 }
 
-static void ring_page(struct eng *e, struct hca_uar *uar, uint64_t value)
+static const char *wrong_register(const struct hca_qp *named, const struct hca_uar *uar, bool bare)
+{
+    if (!named)
+        return "does not exist";
+    if (named->uar != uar)
+        return "rings on another page";
+    if (named->bare == bare)
+        return NULL;
+    return bare ? "has a doorbell record, so its register is another" : "has no doorbell record, so its register is another";
+}
+
+static void ring_page(struct eng *e, struct hca_uar *uar, uint64_t value, bool bare)
 {
     uint32_t qpn = be32toh((uint32_t)(value >> 32)) >> 8;
     struct hca_qp *named = hca_qp_find(e->hca, qpn);
+    const char *wrong = wrong_register(named, uar, bare);
 
-    if (!named || named->uar != uar) {
+    if (wrong) {
         e->count.lint++;
-        hca_log(HCA_LINT, "lint: doorbell on page %u names qp 0x%06x, which %s", uar->page_id, qpn,
-                named ? "rings on another page" : "does not exist");
+        hca_log(HCA_LINT, "lint: doorbell at 0x%x of page %u names qp 0x%06x, which %s", bare ? 0x600 : 0x800, uar->page_id, qpn,
+                wrong);
     }
     /* A second doorbell may have overwritten the first before anyone looked, so every queue pair of the page is asked. */
     for (struct hca_list *l = uar->qps.next; l != &uar->qps; l = l->next) {
         struct hca_qp *qp = hca_container(l, struct hca_qp, uar_link);
 
         if (qp->eng)
-            ring(ENG_OF(qp), qp == named ? value : 0);
+            ring(ENG_OF(qp), qp == named && !wrong ? value : 0);
     }
 }
 
@@ -144,7 +159,7 @@ unsigned eng_scan_pages(struct eng *e)
             if (!e->start_ns)
                 e->start_ns = e->now;
             e->count.doorbells++;
-            ring_page(e, uar, value);
+            ring_page(e, uar, value, k == BARE);
             n++;
         }
     }
@@ -159,7 +174,7 @@ static unsigned scan_records(struct eng *e)
     for (uint32_t i = 0; i < e->hca->qp_top; i++) {
         struct hca_qp *qp = e->hca->qp[i];
 
-        if (!qp || !qp->eng || !qp->sq_entries || qp->state != IBV_QPS_RTS ||
+        if (!qp || !qp->eng || !qp->sq_entries || qp->bare || qp->state != IBV_QPS_RTS ||
             (uint16_t)hca_dbrec_load(&qp->dbrec, 1) == ENG_OF(qp)->producer)
             continue;
         ring(ENG_OF(qp), 0);

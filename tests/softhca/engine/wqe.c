@@ -290,7 +290,7 @@ static void parse_fetched(struct eng_qp *q, struct eng_send *s)
     } else if (s->blocks > available) {
         s->opcode = s->raw[3];
         s->syndrome = MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-        eng_complain(q, "wqe %u: ctrl.ds %u: runs past the producer index %u of the doorbell record", s->index,
+        eng_complain(q, "wqe %u: ctrl.ds %u: runs past the producer index %u of the doorbell", s->index,
                      s->bytes / SEG, q->producer);
     } else if (!eng_wqe_parse(s, &rules, &lint)) {
         eng_complain(q, "wqe %u (%s): %s is 0x%llx: %s", s->index, eng_opcode_name(s->opcode), lint.field,
@@ -343,14 +343,40 @@ static void check_record(struct eng_qp *q, uint64_t value, uint16_t record)
                      q->qp->sq_entries);
 }
 
+/*
+ * rdma-core's test rings such a queue with the first 8 bytes of the last entry, DOCA's GPU library with the index behind it and nothing
+ * else.  Under this rule both are right.  Doorbells may come in any order.
+ */
+void eng_note_bell(struct eng_qp *q, uint64_t value)
+{
+    uint32_t word0 = be32toh((uint32_t)value), word1 = be32toh((uint32_t)(value >> 32));
+    uint16_t end = (uint16_t)((word0 >> 8) + ((word1 & 0x3f) + 3) / 4);
+    uint16_t pending = (uint16_t)(end - q->fetch), more = (uint16_t)(end - q->rung);
+
+    if (more == 0 || more > 0x8000) /* half of what 16 bits count: a ring's whole length may be announced at once */
+        return;
+    if (pending > q->qp->sq_entries)
+        eng_complain(q, "doorbell announces entries up to %u, the NIC is at %u: more than the %u blocks of the ring", end, q->fetch,
+                     q->qp->sq_entries);
+    q->rung = end;
+    q->eng->count.bare_doorbells++;
+}
+
+/* Up to where the entries are announced; acquire: those below are complete. */
+uint16_t eng_announced(struct eng_qp *q)
+{
+    return q->qp->bare ? q->rung : (uint16_t)hca_dbrec_load(&q->qp->dbrec, 1);
+}
+
 void eng_doorbell(struct eng_qp *q, uint64_t value)
 {
     uint16_t record;
 
     if (!q->qp->sq_entries || q->qp->state == IBV_QPS_RESET || q->qp->state == IBV_QPS_INIT)
         return;
-    record = (uint16_t)hca_dbrec_load(&q->qp->dbrec, 1); /* acquire: the entries below it are complete */
-    check_record(q, value, record);
+    record = eng_announced(q);
+    if (!q->qp->bare)
+        check_record(q, value, record);
     q->producer = record;
     q->qp->sq_producer = record;
     eng_activate(q);

@@ -83,6 +83,11 @@ int fw_hca_cap(uint16_t op_mod, uint8_t *cap)
         apply(cap, general_caps, sizeof general_caps / sizeof *general_caps);
         prm_set(cap, CAP_PORT_TYPE, hca_config.eth);
         prm_set(cap, CAP_ROCE_BIT, hca_config.eth);
+        prm_set(cap, CAP_HCA_CAP_2, hca_config.log_bare != 0);
+        return STATUS_OK;
+    case CAP_GENERAL_2:
+        prm_set(cap, CAP_2_NO_DBR_EXT, hca_config.log_bare != 0);
+        prm_set(cap, CAP_2_LOG_MAX_NO_DBR_SQ, hca_config.log_bare);
         return STATUS_OK;
     case CAP_ATOMIC:
         apply(cap, atomic_caps, sizeof atomic_caps / sizeof *atomic_caps);

@@ -55,6 +55,23 @@ static int qp_numbers(const struct fw_cmd *cmd, const uint8_t *qpc, struct hca_q
     return 0;
 }
 
+/* Two queues without a record on one page: there a doorbell may overwrite the other's, as it cannot on a real NIC. */
+static int qp_bare(const struct fw_cmd *cmd, const uint8_t *qpc, struct hca_qp_new_attr *attr)
+{
+    uint32_t mode = (uint32_t)prm_get(qpc, QPC_SEND_DBR_MODE);
+
+    attr->bare = mode == SEND_NO_DBR_EXT;
+    if (mode == SEND_DBR_VALID)
+        return 0;
+    if (mode != SEND_NO_DBR_EXT || !hca_config.log_bare)
+        return fw_fail(cmd, STATUS_BAD_PARAM, 0x5000c, "send doorbell record mode");
+    if (attr->sq_entries > 1u << hca_config.log_bare)
+        return fw_fail(cmd, STATUS_BAD_PARAM, 0x5000d, "send queue without doorbell record too long");
+    if (attr->uar->bare)
+        return fw_fail(cmd, STATUS_BAD_PARAM, 0x5000e, "doorbell page has a queue without doorbell record already");
+    return 0;
+}
+
 /* The umem valid bits need not be set: the kernel driver sets them. Receive queue first, then send queue. */
 static int qp_rings(const struct fw_cmd *cmd, const uint8_t *qpc, struct hca_qp_new_attr *attr)
 {
@@ -88,6 +105,8 @@ int fw_create_qp(const struct fw_cmd *cmd, struct fw_object *obj)
     attr.devx = true;
     err = qp_numbers(cmd, qpc, &attr);
     if (!err)
+        err = qp_bare(cmd, qpc, &attr);
+    if (!err)
         err = qp_rings(cmd, qpc, &attr);
     if (!err && hca_qp_new(hca_current, &attr, &qp))
         err = fw_fail(cmd, STATUS_NO_RES, 0x5000b, "no queue pair left");
@@ -102,8 +121,8 @@ int fw_create_qp(const struct fw_cmd *cmd, struct fw_object *obj)
     obj->number = qp->qpn;
     obj->ptr = qp;
     prm_set(cmd->out, OUT_NUMBER, qp->qpn);
-    hca_log(HCA_INFO, "qp 0x%06x: DEVX, type %d, send %u blocks, receive %u << %u, uar %u", qp->qpn, qp->type, qp->sq_entries,
-            qp->rq_entries, qp->rq_log_stride, qp->uar->page_id);
+    hca_log(HCA_INFO, "qp 0x%06x: DEVX, type %d, send %u blocks%s, receive %u << %u, uar %u", qp->qpn, qp->type, qp->sq_entries,
+            qp->bare ? " without doorbell record" : "", qp->rq_entries, qp->rq_log_stride, qp->uar->page_id);
     return 0;
 }
 

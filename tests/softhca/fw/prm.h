@@ -127,6 +127,7 @@ enum { QP_CONTEXT = 0x18, QPC_BYTES = 0xe8, CREATE_QP_BYTES = 0x110, MODIFY_QP_B
 #define QPC_NEXT_SEND_PSN PRM(0x3c8, 24)
 #define QPC_CQN_SND PRM(0x3e8, 24)
 #define QPC_LOG_RRA_MAX PRM(0x488, 3)
+#define QPC_SEND_DBR_MODE PRM(0x80, 2)
 #define QPC_ATOMIC_MODE PRM(0x48c, 4)
 #define QPC_RRE PRM(0x490, 1)
 #define QPC_RWE PRM(0x491, 1)
@@ -165,6 +166,9 @@ enum { QP_CONTEXT = 0x18, QPC_BYTES = 0xe8, CREATE_QP_BYTES = 0x110, MODIFY_QP_B
 /* Service types of a QPC; number of the states in it. */
 enum { ST_RC = 0, ST_UC = 1, ST_UD = 2, ST_XRC = 3, ST_DCI = 5 };
 enum { RQ_TYPE_RQ = 0, RQ_TYPE_SRQ = 1, RQ_TYPE_NONE = 3 };
+
+/* send_dbr_mode: whether the doorbell record says where the send queue ends. */
+enum { SEND_DBR_VALID = 0, SEND_NO_DBR_EXT = 1 };
 
 /* Optional attributes that modify commands may bring (bit of opt_param_mask). */
 enum {
@@ -207,6 +211,7 @@ enum { ACCESS_MODE_PA = 0, ACCESS_MODE_MTT = 1, ACCESS_MODE_KLMS = 2, ACCESS_MOD
 
 /* QUERY_HCA_CAP. */
 enum { CAP_OUT = 0x10, CAP_BYTES = 0x1000, CAP_GENERAL = 0, CAP_ODP = 2, CAP_ATOMIC = 3, CAP_ROCE = 4, CAP_GENERAL_2 = 0x20 };
+#define CAP_HCA_CAP_2 PRM(0x20, 1)
 #define CAP_LOG_MAX_SRQ_SZ PRM(0x80, 8)
 #define CAP_LOG_MAX_QP_SZ PRM(0x88, 8)
 #define CAP_LOG_MAX_QP PRM(0x9b, 5)
@@ -243,6 +248,9 @@ enum { CAP_OUT = 0x10, CAP_BYTES = 0x1000, CAP_GENERAL = 0, CAP_ODP = 2, CAP_ATO
 #define CAP_MAX_WQE_SZ_SQ PRM(0x290, 16)
 #define CAP_MAX_WQE_SZ_RQ PRM(0x2b0, 16)
 #define CAP_LOG_MAX_PD PRM(0x32b, 5)
+
+#define CAP_2_NO_DBR_EXT PRM(0x2e1, 1)
+#define CAP_2_LOG_MAX_NO_DBR_SQ PRM(0x2e3, 5)
 
 #define ATOMIC_8B_ENDIANNESS_MODE PRM(0x40, 2)
 #define ATOMIC_8B_MODE_1_SUPPORTED PRM(0x46, 1)

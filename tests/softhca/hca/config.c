@@ -82,6 +82,7 @@ void hca_config_read(void)
     if (link && strcmp(link, "eth") && strcmp(link, "ib"))
         hca_log_line(HCA_LINT, "SOFTHCA_LINK: '%s' is neither ib nor eth, using ib", link);
     hca_config.lenient = !env_number("SOFTHCA_STRICT", 1);
+    hca_config.log_bare = (unsigned)env_number("SOFTHCA_NO_DBR", 0) & 0x1f;
     hca_config.stats = env_number("SOFTHCA_STATS", 0) != 0;
     hca_config.seed = (uint64_t)env_number("SOFTHCA_SEED", 1);
     hca_config.nodes = (unsigned)env_number("SOFTHCA_NODES", 0);

@@ -55,6 +55,7 @@ enum {
 struct hca_config {
     int log_level;               /* SOFTHCA_LOG: 0 errors and lint (default), 1 objects, 2 commands, 3 packets */
     bool eth;                    /* SOFTHCA_LINK=eth: RoCE port, else InfiniBand port */
+    unsigned log_bare;           /* SOFTHCA_NO_DBR: queues without a doorbell record are offered, of up to 2 to this blocks; 0: not */
     bool lenient;                /* SOFTHCA_STRICT=0: poll doorbell records instead of UAR pages */
     bool stats;                  /* SOFTHCA_STATS=1: print counters at exit */
     uint64_t seed;               /* SOFTHCA_SEED */
@@ -158,6 +159,7 @@ struct hca_uar {
     bool dedicated;              /* write-combining ("BF") or not ("NC"): same behaviour, kept for the trace */
     struct hca_list qps;         /* struct hca_qp.uar_link of every QP whose doorbells come through this page */
     unsigned users;
+    bool bare;                   /* one of them is without a doorbell record */
 };
 
 /* Memory keys: an MR is direct, an mkey object or a bound memory window may point at other keys. */
@@ -294,6 +296,7 @@ struct hca_qp {
     struct hca_buf sq, rq, dbrec;
     uint32_t sq_entries, rq_entries;
     uint8_t rq_log_stride;
+    bool bare;                   /* no doorbell record: the doorbell's value says where the send queue ends */
     bool sig_all;                /* every send completes with a CQE */
     bool rq_signature;           /* receive WQEs begin with a 16-byte header */
     bool ext_atomics;            /* QPC.atomic_mode allows 4-byte and masked forms */

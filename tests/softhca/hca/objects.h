@@ -89,7 +89,7 @@ struct hca_qp_new_attr {
     uint8_t rq_log_stride;
     uint32_t uidx;
     struct hca_qp_cap cap;
-    bool sig_all, rq_signature, devx;
+    bool sig_all, rq_signature, devx, bare;
     uint64_t dc_key;
 };
 int hca_qp_new(struct hca *hca, struct hca_qp_new_attr *attr, struct hca_qp **out);

@@ -53,6 +53,7 @@ static void set_defaults(struct hca_qp *qp, const struct hca_qp_new_attr *attr)
     qp->sq_entries = attr->sq_entries;
     qp->rq_entries = attr->rq_entries;
     qp->rq_log_stride = attr->rq_log_stride;
+    qp->bare = attr->bare;
     qp->sig_all = attr->sig_all;
     qp->rq_signature = attr->rq_signature;
     qp->ext_atomics = true;
@@ -87,6 +88,8 @@ int hca_qp_new(struct hca *hca, struct hca_qp_new_attr *attr, struct hca_qp **ou
     hold(qp, 1);
     if (qp->uar)
         hca_list_add(&qp->uar->qps, &qp->uar_link);
+    if (qp->bare)
+        qp->uar->bare = true;
     hca->qp[index] = qp;
     if (index >= hca->qp_top)
         hca->qp_top = index + 1;
@@ -103,6 +106,8 @@ int hca_qp_free(struct hca *hca, struct hca_qp *qp)
     while (hca->qp_top > FIRST_INDEX && !hca->qp[hca->qp_top - 1])
         hca->qp_top--;
     hca_list_del(&qp->uar_link);
+    if (qp->bare)
+        qp->uar->bare = false;
     hold(qp, -1);
     hca_buf_fini(&qp->sq);
     hca_buf_fini(&qp->rq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client in the manner of a GPU-initiated transport: a collapsed completion queue and an RC queue pair made with DEVX,
- * rings and doorbell record in its own memory, work requests written by hand. Formats come from mlx5dv.h, command layouts
+ * rings and doorbell record in its own memory, work requests written by hand; with the argument "bare", without the record. Formats come from mlx5dv.h, command layouts
  * from the programmer's reference (bit offsets below are its own table on purpose: nothing of the device is included).
  * Two processes, joined by a socket pair; run it under softhca-run, or on a machine with an mlx5 NIC.
  */
@@ -23,6 +23,7 @@ enum {
     BLOCKS = 64,                 /* of the send queue */
     HEAP = 1 << 20,
     WAIT_SECONDS = 60,
+    NOT_OFFERED = 3,             /* exit status */
     OFF_INLINE = 400000,
     OFF_COUNTER = 400008,
     OFF_SMALL = 400024,
@@ -42,6 +43,7 @@ struct peer_info {
 
 struct client {
     int rank, sock;
+    bool bare;                   /* the doorbell alone announces entries */
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     uint32_t pdn;
@@ -175,6 +177,22 @@ static void make_cq(struct client *c)
     c->cqn = (uint32_t)get(out, 0x48, 24);
 }
 
+/* Does the device offer send queues without a doorbell record, of 64 blocks at least? */
+static bool offers_bare(struct client *c)
+{
+    uint8_t in[16] = { 0 }, out[0x1010] = { 0 };
+
+    put(in, 0, 16, 0x100);                          /* QUERY_HCA_CAP */
+    put(in, 0x30, 16, 1);
+    if (mlx5dv_devx_general_cmd(c->ctx, in, sizeof in, out, sizeof out) || !get(out + 0x10, 0x20, 1))
+        return false;
+    memset(out, 0, sizeof out);
+    put(in, 0x30, 16, 0x20 << 1 | 1);
+    if (mlx5dv_devx_general_cmd(c->ctx, in, sizeof in, out, sizeof out))
+        return false;
+    return get(out + 0x10, 0x2e1, 1) && get(out + 0x10, 0x2e3, 5) >= 6;
+}
+
 static void make_qp(struct client *c)
 {
     uint8_t in[0x110] = { 0 }, out[16] = { 0 }, *qpc = in + 0x18;
@@ -187,6 +205,7 @@ static void make_qp(struct client *c)
     put(qpc, 0x28, 24, c->pdn);
     put(qpc, 0x51, 4, 6);                           /* 64 send blocks */
     put(qpc, 0x68, 24, c->uar->page_id);
+    put(qpc, 0x80, 2, c->bare);
     put(qpc, 0x88, 24, 0x77);
     put(qpc, 0x3e8, 24, c->cqn);
     put(qpc, 0x4e8, 24, c->cqn);
@@ -194,6 +213,8 @@ static void make_qp(struct client *c)
     put(qpc, 0x683, 1, 1);
     put(qpc, 0x720, 32, c->db_umem->umem_id);       /* record at offset 0 */
     c->qp = mlx5dv_devx_obj_create(c->ctx, in, sizeof in, out, sizeof out);
+    if (!c->qp && c->bare && !offers_bare(c))
+        exit(NOT_OFFERED);
     if (!c->qp)
         die("CREATE_QP");
     c->qpn = (uint32_t)get(out, 0x48, 24);
@@ -309,12 +330,21 @@ static void inline_data(void *at, const void *data, uint32_t len)
     memcpy(seg + 1, data, len);
 }
 
+static void store(struct client *c, size_t at, uint64_t value)
+{
+    __atomic_store_n((uint64_t *)(void *)((uint8_t *)c->uar->base_addr + at), value, __ATOMIC_RELEASE);
+}
+
 /* Record first, then the register: its first 8 bytes are those of the control segment. */
 static void ring(struct client *c, const void *ctrl)
 {
     uint64_t value;
 
     memcpy(&value, ctrl, sizeof value);
+    if (c->bare) {
+        store(c, 0x600, value);
+        return;
+    }
     __atomic_store_n(&c->dbrec[MLX5_SND_DBR], htobe32(c->index), __ATOMIC_RELEASE);
     __atomic_store_n((uint64_t *)(void *)((uint8_t *)c->uar->reg_addr + c->half), value, __ATOMIC_RELEASE);
     c->half ^= 256;
@@ -371,6 +401,28 @@ static void do_write(struct client *c)
     c->index++;
     ring_number(c);
     tap_ok(!wait_for(c, (uint16_t)(c->index - 1)), "unsignalled write of %d bytes, then a signalled NOP", BIG);
+}
+
+/* Neither a record nor the register of other queues announces anything; a doorbell late and once more does no harm. */
+static void do_strange_bells(struct client *c)
+{
+    uint8_t *seg = begin(c, MLX5_OPCODE_NOP, 0, 1, SIGNALED);
+    const uint32_t behind[2] = { htobe32((uint32_t)(uint16_t)(c->index - 3) << 8), htobe32(c->qpn << 8) };
+    uint64_t value;
+
+    memcpy(&value, seg - sizeof(struct mlx5_wqe_ctrl_seg), sizeof value);
+    c->index++;
+    __atomic_store_n(&c->dbrec[MLX5_SND_DBR], htobe32(c->index), __ATOMIC_RELEASE);
+    store(c, 0x800, value);
+    usleep(50000);
+    tap_ok(be32toh(*(volatile uint32_t *)(void *)&c->cqe->wqe_counter) >> 16 != (uint16_t)(c->index - 1),
+           "no record and no other register announces an entry");
+    ring_number(c);
+    tap_ok(!wait_for(c, (uint16_t)(c->index - 1)), "the queue's own register does");
+    ring(c, behind);
+    begin(c, MLX5_OPCODE_NOP, 0, 1, SIGNALED);
+    post(c, 1);
+    tap_ok(!wait_for(c, (uint16_t)(c->index - 1)), "so it does behind an older value");
 }
 
 static void do_inline_and_read(struct client *c)
@@ -564,6 +616,8 @@ static int run(struct client *c)
             c->heap[i] = (uint8_t)(i * 7);
         tap_ok(query_state(c) == 3, "queue pair is ready to send");
         do_write(c);
+        if (c->bare)
+            do_strange_bells(c);
         do_inline_and_read(c);
         do_atomics(c);
         do_extended_atomics(c);
@@ -585,9 +639,9 @@ static int run(struct client *c)
 }
 
 /* The target's results come through a pipe, so that one process prints all of them in order. */
-int main(void)
+int main(int argc, char **argv)
 {
-    struct client c = { 0 };
+    struct client c = { .bare = argc > 1 && !strcmp(argv[1], "bare") };
     int pair[2], results[2], status, failures;
     char line[256];
     FILE *from;

@@ -31,6 +31,16 @@ tap "DEVX client" "" "$SOFTHCA_BIN/devx_client"
 tap "DEVX client, UDP" "--wire udp" "$SOFTHCA_BIN/devx_client"
 tap "DEVX client, Ethernet port" "--link eth" "$SOFTHCA_BIN/devx_client"
 tap "DEVX client, 1 % loss" "--faults loss=1%" "$SOFTHCA_BIN/devx_client"
+tap "DEVX client, no doorbell record" "--no-dbr 6" "$SOFTHCA_BIN/devx_client" bare
+if grep -q "at 0x800 of page .* has no doorbell record, so its register is another" "$work/err"; then
+    ok "a doorbell in the wrong register is complained about"
+else
+    not_ok "a doorbell in the wrong register is complained about"
+fi
+for offer in 0 5; do # none, and none as long as the client's
+    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" --no-dbr $offer "$SOFTHCA_BIN/devx_client" bare >/dev/null 2>&1
+    if [ $? -eq 3 ]; then ok "no queue without a doorbell record: offered $offer"; else not_ok "no such queue: offered $offer"; fi
+done
 tap "errno" "" "$SOFTHCA_BIN/check_errno"
 tap "errno, Ethernet port" "--link eth" "$SOFTHCA_BIN/check_errno"
 tap "memory keys" "" "$SOFTHCA_BIN/check_mr"

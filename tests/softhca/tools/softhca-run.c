@@ -41,6 +41,7 @@ static void usage(FILE *to)
           "  --net A.B.C.D  addresses of the ports count from here (default: 127.77.0.0); with commas: for each device\n"
           "  --link ib|eth  what kind of port it is (default: ib)\n"
           "  --log LEVEL    0 errors, 1 objects, 2 commands, 3 packets\n"
+          "  --no-dbr LOG   offer queues without a doorbell record, of up to 2 to the power LOG blocks (as ConnectX-8 does)\n"
           "  --lenient      act on doorbell records without waiting for a doorbell\n"
           "  --lib FILE     the library to preload (default: beside this program)\n",
           to);
@@ -129,6 +130,9 @@ static void one_option(int opt, struct options *options)
     case 'L':
         setenv("SOFTHCA_LOG", optarg, 1);
         break;
+    case 'r':
+        setenv("SOFTHCA_NO_DBR", optarg, 1);
+        break;
     case 'e':
         setenv("SOFTHCA_STRICT", "0", 1);
         break;
@@ -153,7 +157,8 @@ static void parse(int argc, char **argv, struct options *options)
         { "wire", required_argument, NULL, 'w' },   { "link", required_argument, NULL, 'l' },
         { "net", required_argument, NULL, 'N' },    { "devices", required_argument, NULL, 'd' },
         { "log", required_argument, NULL, 'L' },    { "lenient", no_argument, NULL, 'e' },
-        { "lib", required_argument, NULL, 'b' },    { "help", no_argument, NULL, 'h' },
+        { "lib", required_argument, NULL, 'b' },    { "no-dbr", required_argument, NULL, 'r' },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
     const char *link = getenv("SOFTHCA_LINK");
