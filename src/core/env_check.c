@@ -75,10 +75,12 @@ static int check_word(const char *name, const char *value, const char *const *wo
 
 static int check_words(void)
 {
-    static const char *const transports[] = { "auto", "ibgda", "proxy", NULL }, *const places[] = { "gpu", "host", NULL };
+    static const char *const transports[] = { "auto", "ibgda", "proxy", NULL }, *const places[] = { "gpu", "host", NULL },
+                            *const modes[] = { "off", "auto", "on", NULL };
     int rc = check_word("MARROW_TRANSPORT", shmemi_env.transport, transports, "auto, ibgda or proxy");
 
-    return rc ? rc : check_word("MARROW_IBGDA_MEMORY", shmemi_env.ibgda_memory, places, "gpu or host");
+    rc = rc ? rc : check_word("MARROW_IBGDA_MEMORY", shmemi_env.ibgda_memory, places, "gpu or host");
+    return rc ? rc : check_word("MARROW_NO_DBR", shmemi_env.no_dbr, modes, "off, auto or on");
 }
 
 /* No GPU has as much: an address range of the kind cannot even be reserved. */

@@ -168,7 +168,7 @@ static struct link *link_of(struct row *r, int pe)
     memset(link, 0, sizeof *link);
     link->pe = pe;
     link->first = link->last = NONE;
-    rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, false, NULL, &link->nic);
+    rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, 0, NULL, &link->nic);
     if (rc) {
         if (it.report)
             SHMEMI_ST_REL(&it.report->stop, 1u);

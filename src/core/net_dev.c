@@ -41,13 +41,19 @@
 #define LOOK_NS 20000000 /* between looks at the queues and the report */
 #define LOOKS 64u        /* queues looked at in a turn, where a look is a copy */
 
+/* In the mirror. */
+struct mirrored {
+    struct shmemi_nic_queue queue; /* first */
+    uint64_t door_there; /* where kernels see its own page of doorbells; 0: it has none, or is not there */
+};
+
 struct row {
     shmem_ctx_t of; /* its context; NULL: it is free */
     bool is_private;
 };
 
 static struct {
-    struct shmemi_nic_queue *queues; /* the mirror: rows * n_pes, `stride` bytes apart */
+    struct mirrored *queues; /* the mirror: rows * n_pes, `stride` bytes apart */
     size_t stride, bytes;
     unsigned spread, rows, max_rows; /* rows of the default context; with queues; that there is room for */
     struct row *row;
@@ -58,9 +64,11 @@ static struct {
     char *area;
     struct shmemi_nic_key area_key;
     struct {
-        void *page;                  /* of doorbells, NULL: no queue is on that rail, */
+        void *page;                  /* of the doorbells of queues with a record, NULL: none is on that rail, */
         uint64_t there;              /* and where kernels see it */
     } doors[SHMEMI_NIC_RAILS];
+    char door_why[120];              /* a page that cannot be mapped: why */
+    bool bare;                       /* MARROW_NO_DBR: queues without a doorbell record, on rails that can */
     struct shmemi_dev_report *report, *looked; /* looked: by this file's thread */
     unsigned turn;
     bool proxy; /* kernels leave their requests to a thread: rows are channels */
@@ -72,6 +80,11 @@ static struct {
 static struct shmemi_nic_queue *queue_at(size_t index)
 {
     return (struct shmemi_nic_queue *)(void *)((char *)it.queues + index * it.stride);
+}
+
+static struct mirrored *mirror_of(struct shmemi_nic_queue *q)
+{
+    return (struct mirrored *)(void *)q;
 }
 
 static bool is_open(const struct shmemi_nic_queue *q)
@@ -95,17 +108,62 @@ static struct shmemi_sq *seen_at(size_t index)
     return (struct shmemi_sq *)(void *)(it.table + index * it.table_stride);
 }
 
-/* Gives kernels a queue, or takes it away. */
+static uintptr_t page_bytes(void)
+{
+    return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *door_of(const struct shmemi_nic_queue *q)
+{
+    return (void *)((uintptr_t)q->sq.doorbell & ~(page_bytes() - 1));
+}
+
+static int map_door(const struct shmemi_nic_queue *q, uint64_t *there_out)
+{
+    const char *how = "";
+    int rc = shmemi_gpu_map_registers(door_of(q), page_bytes(), there_out, &how);
+
+    if (rc)
+        snprintf(it.door_why, sizeof it.door_why, "the doorbell page of %s cannot be mapped into the GPU (%s)", q->nic->device, how);
+    else
+        shmemi_debug("net", "%s doorbell page of %s is mapped into the GPU %s",
+                     q->sq.flags & SHMEMI_SQ_NO_RECORD ? "a queue's own" : "the", q->nic->device, how);
+    return rc;
+}
+
+/* Queues with a record share one page a rail, a queue without one has its own: where kernels see it. */
+static int show_door(struct shmemi_nic_queue *q, uint64_t *there_out)
+{
+    int rail = q->nic->rail, rc = 0;
+
+    if (q->sq.flags & SHMEMI_SQ_NO_RECORD) {
+        if (!mirror_of(q)->door_there)
+            rc = map_door(q, &mirror_of(q)->door_there);
+        *there_out = mirror_of(q)->door_there;
+        return rc;
+    }
+    if (!it.doors[rail].page) {
+        rc = map_door(q, &it.doors[rail].there);
+        it.doors[rail].page = rc ? NULL : door_of(q);
+    }
+    *there_out = it.doors[rail].there;
+    return rc;
+}
+
+/* Gives kernels an open queue. */
 static int publish(size_t index)
 {
-    const struct shmemi_nic_queue *q = queue_at(index);
+    struct shmemi_nic_queue *q = queue_at(index);
     struct shmemi_sq sq = q->sq;
+    uint64_t there;
+    int rc;
 
     if (!it.memory)
         return 0; /* they see the mirror */
-    if (sq.ring)
-        sq.doorbell = (uint64_t *)(uintptr_t)(it.doors[q->nic->rail].there
-                                              + ((uintptr_t)sq.doorbell - (uintptr_t)it.doors[q->nic->rail].page));
+    rc = show_door(q, &there);
+    if (rc)
+        return rc;
+    sq.doorbell = (uint64_t *)(uintptr_t)(there + ((uintptr_t)sq.doorbell & (page_bytes() - 1)));
     return move(seen_at(index), &sq, sizeof sq);
 }
 
@@ -258,8 +316,10 @@ static void close_row(unsigned row)
 
         if (!is_open(q))
             continue;
+        if (mirror_of(q)->door_there)
+            shmemi_gpu_unmap_registers(door_of(q));
         shmemi_net.module->queue_close(q);
-        memset(q, 0, sizeof *q);
+        memset(mirror_of(q), 0, sizeof(struct mirrored));
     }
 }
 
@@ -278,7 +338,7 @@ static uint64_t slot_of(size_t slot)
 static int open_row(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_private)
 {
     unsigned row = it.rows;
-    int rc = row < it.max_rows ? 0 : -ENOSPC;
+    int rc = row < it.max_rows ? 0 : -ENOSPC, how = (is_private ? 0 : SHMEMI_NIC_SHARED) | (it.bare ? SHMEMI_NIC_NO_RECORD : 0);
 
     if (!rc && it.proxy)
         rc = shmemi_chan_open((int)row, is_private ? slot_of(row - it.spread) : 0);
@@ -287,7 +347,7 @@ static int open_row(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_p
 
         if (!wants_queue(s, pe))
             continue;
-        rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, !is_private, it.memory, q);
+        rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, how, it.memory, q);
         if (!rc && is_private)
             give_slot(q, index_of(row - it.spread, pe));
         if (!rc)
@@ -352,13 +412,13 @@ static int memory_up(void)
 {
     size_t n = (size_t)shmemi.n_pes, most = TABLE_MAX / sizeof(struct shmemi_sq) / n;
 
-    it.stride = shmemi_round_up(sizeof(struct shmemi_nic_queue), 64);
+    it.stride = shmemi_round_up(sizeof(struct mirrored), 64);
     it.max_rows = most < it.spread + CTX_ROWS ? (unsigned)(most > it.spread ? most : it.spread) : it.spread + CTX_ROWS;
     it.bytes = it.max_rows * n * it.stride;
     it.queues = mmap(NULL, it.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     it.peers = calloc(n, sizeof *it.peers);
     it.row = calloc(it.max_rows, sizeof *it.row);
-    if (it.queues == MAP_FAILED)
+    if ((void *)it.queues == MAP_FAILED)
         it.queues = NULL;
     if (!it.queues || !it.peers || !it.row)
         return -ENOMEM;
@@ -387,31 +447,6 @@ static void memory_down(void)
     it.row = NULL;
     it.rows = 0;
     memset(&it.area_key, 0, sizeof it.area_key);
-}
-
-/* Doorbells of all queues on one rail lie in one page. */
-static int doors_up(char *why, size_t len)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const char *how = "";
-    int rc = 0;
-
-    for (size_t i = 0; it.memory && i < index_of(it.spread, 0) && !rc; i++) {
-        const struct shmemi_nic_queue *q = queue_at(i);
-        int rail = is_open(q) ? q->nic->rail : -1;
-
-        if (rail < 0 || it.doors[rail].page)
-            continue;
-        it.doors[rail].page = (void *)((uintptr_t)q->sq.doorbell & ~(page - 1));
-        rc = shmemi_gpu_map_registers(it.doors[rail].page, page, &it.doors[rail].there, &how);
-        if (rc) {
-            snprintf(why, len, "the doorbell page of %s cannot be mapped into the GPU (%s)", q->nic->device, how);
-            it.doors[rail].page = NULL;
-        } else {
-            shmemi_debug("net", "the doorbell page of %s is mapped into the GPU %s", q->nic->device, how);
-        }
-    }
-    return rc;
 }
 
 static void doors_down(void)
@@ -485,22 +520,43 @@ static int say_proxy(const char *why)
     return 0;
 }
 
+/*
+ * MARROW_NO_DBR: without a doorbell record a post saves its store, and in host memory a fence of 1.2 us.  Off unless asked for: it has
+ * been seen to work on a virtual NIC alone, the two public programs that use it ring with different values (shmemi_sq_bell), and
+ * a NIC that reads ours otherwise executes what is no entry.  On: a rail that cannot is said, and has records.
+ */
+static int want_bare(void)
+{
+    bool on = !strcasecmp(shmemi_env.no_dbr, "on");
+    int rc = 0;
+
+    it.bare = on || !strcasecmp(shmemi_env.no_dbr, "auto");
+    for (int i = 0; on && i < shmemi_net.nic->n_rails && !rc; i++) {
+        const struct shmemi_nic *rail = shmemi_net.nic->rails[i];
+
+        if (rail->record_why)
+            rc = shmemi_downgrade("net", "%s port %d has no queues without a doorbell record (MARROW_NO_DBR=on): %s; kernels post "
+                                  "with records there (MARROW_NO_DBR=auto does the same and says nothing)", rail->device, rail->port,
+                                  rail->record_why);
+    }
+    return rc;
+}
+
 /* Queues in that memory (NULL: device code on the CPU).  `why` says what was refused. */
 static int bring_up(struct shmemi_dev_state *s, const struct shmemi_nic_memory *memory, char *why, size_t len)
 {
     int rc;
 
     it.memory = memory;
+    it.door_why[0] = '\0';
     snprintf(why, len, "%s cannot be shared with the NIC", memory ? memory->name : "memory");
     rc = memory_up();
     if (!rc && it.proxy)
         rc = shmemi_chan_start(it.report, s->report, (int)it.max_rows, memory);
     for (unsigned row = 0; row < it.spread && !rc; row++)
         rc = open_row(s, SHMEM_CTX_DEFAULT, false);
-    if (!rc)
-        rc = doors_up(why, len);
-    for (size_t i = 0; i < index_of(it.rows, 0) && !rc; i++)
-        rc = publish(i);
+    if (it.door_why[0])
+        snprintf(why, len, "%s", it.door_why);
     if (!rc)
         rc = fill(s);
     if (!rc && it.proxy)
@@ -536,6 +592,9 @@ int shmemi_net_dev_up(struct shmemi_dev_state *s, struct shmemi_dev_report *repo
         rc = say_proxy(none);
         return rc ? rc : bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
     }
+    rc = want_bare();
+    if (rc)
+        return rc;
     rc = host ? -EOPNOTSUPP : bring_up(s, &shmemi_gpu_near_memory, why_near, sizeof why_near);
     if (rc) {
         rc = bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
@@ -548,8 +607,9 @@ int shmemi_net_dev_up(struct shmemi_dev_state *s, struct shmemi_dev_report *repo
                                   why_near);
     }
     if (!rc && shmemi.my_pe == 0)
-        shmemi_info("net", "kernels reach PEs of other nodes by ibgda: %s port %d, queues in %s, %u for each PE",
-                    shmemi_net.nic->device, shmemi_net.nic->port, it.memory->name, it.spread);
+        shmemi_info("net", "kernels reach PEs of other nodes by ibgda: %s port %d, queues in %s%s, %u for each PE",
+                    shmemi_net.nic->device, shmemi_net.nic->port, it.memory->name,
+                    it.bare && !shmemi_net.nic->record_why ? " without doorbell records" : "", it.spread);
     return rc;
 }
 
@@ -564,7 +624,7 @@ SHMEMI_API(int, shmemx_device_nic, (struct shmemi_dev_state *state))
         return 0;
     why = it.queues ? "called before" : shmemi.gpu_up ? "CUDA is up: its kernels have queues of their own" : NULL;
     it.spread = why ? it.spread : (unsigned)shmemi_env.device_qps;
-    if (why || (unfit() && say_proxy(unfit()))) {
+    if (why || (unfit() ? say_proxy(unfit()) : want_bare())) {
         shmemi_err("shmemx_device_nic", "%s", why ? why : "MARROW_STRICT forbids it");
         return 1;
     }

@@ -163,7 +163,7 @@ static struct shmemi_net_queue *connect_queue(struct shmemi_net_ctx *c, int pe, 
     if (!q)
         shmemi_fatal(call, "no memory for a queue to PE %d", pe);
     memset(q, 0, sizeof *q);
-    rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, c->shared, NULL, &q->nic);
+    rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, c->shared ? SHMEMI_NIC_SHARED : 0, NULL, &q->nic);
     if (rc) {
         shmemi_exit_if_ending();
         shmemi_net_check_left(pe, call);

@@ -274,6 +274,10 @@ static void show_net(void)
     } else {
         printf("  %-12s yes: PEs of different nodes reach each other through %s port %d\n", kind_name(nic->kind), nic->device,
                nic->port);
+        if (nic->kind == SHMEMI_NIC_MLX5)
+            printf("               queues of kernels %s%s\n",
+                   nic->record_why ? "have doorbell records: " : "can do without doorbell records (MARROW_NO_DBR=on)",
+                   nic->record_why ? nic->record_why : "");
         if (net_said[0])
             printf("               but: %s\n", net_said);
         module->close(nic);

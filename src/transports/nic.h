@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_NIC_ABI 4
+#define SHMEMI_NIC_ABI 5
 #define SHMEMI_NIC_SYMBOL "shmemi_nic_module" /* the module's const struct shmemi_nic_module */
 #define SHMEMI_NIC_CARD_BYTES 96
 #define SHMEMI_NIC_RAILS 4 /* devices that one PE uses at most */
@@ -96,11 +96,19 @@ struct shmemi_nic {
     bool atomics_4;          /* 4-byte and masked ones in hardware; else the core makes them of 8-byte compare-swap */
     uint32_t inline_max;     /* bytes; kind VERBS: a write of at most so many copies its data before it returns (no lkey) */
     uint32_t message_max;    /* bytes of one work request */
+    const char *record_why;  /* why a queue cannot do without a doorbell record on this rail; NULL: it can */
     const struct shmemi_nic_config *config;
 };
 
 /* A flag beside those of sq.h, of a write: never copied, since the CPU may not be able to load it (memory of a GPU). */
 enum { SHMEMI_NIC_IN_PLACE = 0x100 };
+
+/* How a queue is opened. */
+enum {
+    SHMEMI_NIC_SHARED = 1, /* several threads post */
+    /* Kind MLX5, for kernels: without a doorbell record where its rail can, as the flags of `sq` say then. */
+    SHMEMI_NIC_NO_RECORD = 2,
+};
 
 /* A send queue to one peer.  Kind MLX5 uses `sq`; kind VERBS the calls below with `priv`. */
 struct shmemi_nic_queue {
@@ -148,11 +156,12 @@ struct shmemi_nic_module {
     int (*rail_to)(struct shmemi_nic *nic, int pe);
 
     /*
-     * Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns.  memory NULL: the
+     * Connects a new queue to `pe` (also to the own PE), on first use.  Blocks up to connect_timeout_ns.  how: SHMEMI_NIC_SHARED
+     * and so on.  memory NULL: the
      * module's own; else (kind MLX5) ring, record and completion entry lie there, for as long as the NIC is open, and `sq` is
      * what the device's threads are to be given.
      */
-    int (*queue_open)(struct shmemi_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
+    int (*queue_open)(struct shmemi_nic *nic, int pe, int how, const struct shmemi_nic_memory *memory,
                       struct shmemi_nic_queue *q);
     /* The caller has quieted it, or it is in error.  Tells the peer, which frees its side. */
     void (*queue_close)(struct shmemi_nic_queue *q);

@@ -25,6 +25,10 @@ FAKECUDA_NO_DMA_BUF=1 FAKECUDA_IO=2 passes 2 words "no dma-bufs, doorbells as I/
 FAKECUDA_NO_VMM=1 MARROW_DEVICE_HEAP=64M passes 2 words "a device heap that does not grow"
 MARROW_IBGDA_MEMORY=host passes 2 words "queues in host memory"
 
+MARROW_NO_DBR=on MARROW_STRICT=1 SOFTHCA_NO_DBR=15 passes 2 far "queues without doorbell records"
+MARROW_NO_DBR=auto SOFTHCA_NO_DBR=15 FAKECUDA_IO=2 MARROW_IBGDA_MEMORY=host MARROW_DEVICE_QPS=4 passes 2 words \
+    "the same, in host memory, four a peer"
+
 # says NAME REGEX STATUS: how a small test ends (0, or 1 for not 0), and what it says.
 says() {
     local regex=$2 bad=$3
@@ -39,6 +43,13 @@ FAKECUDA_IO=0 MARROW_STRICT=1 says "no doorbells for kernels" \
     "kernels do not post to mlx5_0 port 1 themselves: the doorbell page of mlx5_0 cannot be mapped" 1
 FAKECUDA_IO=0 says "no doorbells: a thread posts for kernels" "doorbell page of mlx5_0 cannot be mapped.*a thread of the CPU does it" 0
 MARROW_TRANSPORT=proxy says "by plain verbs" "kernels leave their requests to a thread of the CPU" 0
+bare="queues in GPU memory without doorbell records"
+MARROW_NO_DBR=auto SOFTHCA_NO_DBR=15 says "no doorbell records" "$bare" 0
+need="mlx5_0 port 1 has no queues without a doorbell record \(MARROW_NO_DBR=on\): "
+MARROW_NO_DBR=on says "no such queues are offered" "$need.*it does not offer them .*kernels post with records there" 0
+MARROW_NO_DBR=on MARROW_STRICT=1 says "the same is the end with MARROW_STRICT" "$need.*it does not offer them" 1
+MARROW_NO_DBR=on SOFTHCA_NO_DBR=6 says "none as long" "$need.*they hold 64 entries at most, and MARROW_QUEUE_DEPTH asks for 1024" 0
+MARROW_NO_DBR=auto says "auto does not complain" "queues in GPU memory, 1 for each PE" 0
 MARROW_DEVICE_QPS=3 says "a bad number of queues" "MARROW_DEVICE_QPS is 3" 1
 MARROW_IBGDA_MEMORY=disk says "a bad place of queues" "MARROW_IBGDA_MEMORY is \"disk\"" 1
 
@@ -69,4 +80,5 @@ fails() {
 fails "a wrong key" key -
 fails "a wrong key, and a wait for a flag" wait -
 fails "a queue that fails" queue "--faults qperr=100:0x02"
+MARROW_NO_DBR=on SOFTHCA_NO_DBR=15 fails "a queue without doorbell records that fails" queue "--faults qperr=100:0x02"
 done_testing

@@ -34,6 +34,18 @@ for MARROW_TRANSPORT in ibgda proxy; do
 done
 MARROW_TRANSPORT=proxy passes 2 2 - far_idle
 
+# Queues without a doorbell record; the NIC's counters say that they were rung.
+rung() { holds "its doorbells are those of queues without a record" eval 'grep -Eq "bare_doorbells +[1-9]" "$dir/err" "$dir/out"'; }
+for MARROW_TRANSPORT in ibgda; do
+    export MARROW_NO_DBR=on MARROW_STRICT=1
+    passes 2 2 "--no-dbr 15 --stats" far
+    rung
+    MARROW_QUEUE_DEPTH=64 passes 2 4 "--no-dbr 6 --stats" far
+    rung
+    passes 2 2 "--no-dbr 15 --devices 2 --faults loss=1%,doorbell=50us" rma
+    unset MARROW_NO_DBR MARROW_STRICT
+done
+
 # fails NAME KIND REGEX OPTIONS
 fails() {
     local regex=$3

@@ -88,6 +88,7 @@ static const struct {
     /* what can be read, but means nothing */
     { "MARROW_TRANSPORT", "ibgdaa", "MARROW_TRANSPORT is \"ibgdaa\": expected auto, ibgda or proxy" },
     { "MARROW_IBGDA_MEMORY", "disk", "MARROW_IBGDA_MEMORY is \"disk\": expected gpu or host" },
+    { "MARROW_NO_DBR", "1", "MARROW_NO_DBR is \"1\": expected off, auto or on" },
     { "MARROW_DEVICE_QPS", "3", "MARROW_DEVICE_QPS is 3: expected a power of two from 1 to 64" },
     { "MARROW_DEVICE_QPS", "0", "MARROW_DEVICE_QPS is 0: expected a power of two from 1 to 64" },
     { "MARROW_DEVICE_QPS", "128", "MARROW_DEVICE_QPS is 128: expected a power of two from 1 to 64" },

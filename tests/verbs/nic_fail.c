@@ -125,7 +125,7 @@ static int gone(struct job *job)
         _exit(0);
     sleep(1); /* by then it is gone */
     began = seconds();
-    status = job->module->queue_open(job->nic, 1, false, NULL, &q);
+    status = job->module->queue_open(job->nic, 1, 0, NULL, &q);
     printf("connect: %s after %.1f s\n", strerror(-status), seconds() - began);
     job_close(job);
     fflush(stdout);
@@ -157,7 +157,7 @@ static int other_job(struct job *job)
     job_start(job);
     job_barrier(job);
     if (job->me == 0) {
-        status = job->module->queue_open(job->nic, 1, false, NULL, &q);
+        status = job->module->queue_open(job->nic, 1, 0, NULL, &q);
         printf("connect: %s\n", strerror(-status));
     }
     job_barrier(job);
@@ -317,7 +317,7 @@ static int forked(struct job *job)
     job_connect(job, 0, false);
     child = fork();
     if (child == 0) {
-        status = job->module->queue_open(job->nic, 0, false, NULL, &q);
+        status = job->module->queue_open(job->nic, 0, 0, NULL, &q);
         printf("child: %s\n", strerror(-status));
         fflush(stdout);
         job_close(job);

@@ -166,7 +166,7 @@ void job_start(struct job *job)
 
 void job_connect(struct job *job, int pe, bool shared)
 {
-    int status = job->module->queue_open(job->nic, pe, shared, NULL, &job->queues[pe]);
+    int status = job->module->queue_open(job->nic, pe, shared ? SHMEMI_NIC_SHARED : 0, NULL, &job->queues[pe]);
 
     if (status)
         job_die("no queue to PE %d: %s", pe, strerror(-status));

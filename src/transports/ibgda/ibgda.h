@@ -41,6 +41,16 @@ struct shmemi_ibgda_arena {
     struct shmemi_ibgda_place *free;
 };
 
+/* A doorbell page of a queue without a record. */
+struct shmemi_ibgda_page {
+    struct shmemi_ibgda_page *next;
+    struct mlx5dv_devx_uar *uar;
+    bool taken; /* by a queue, or for good: it is another's page */
+};
+
+/* In a doorbell page: the register of a queue without a record. */
+enum { SHMEMI_IBGDA_BARE_BELL = 0x600 };
+
 /* The one place where a completion queue's record and a queue pair's lie: 64 bytes apart, so that no line is shared. */
 enum { SHMEMI_IBGDA_QP_RECORD = 0, SHMEMI_IBGDA_CQ_RECORD = 64, SHMEMI_IBGDA_RECORDS = 128 };
 
@@ -53,6 +63,10 @@ struct shmemi_ibgda {
     struct mlx5dv_devx_obj *idle_cq;
     uint32_t idle_cqn;
     uint32_t next_index;
+    char record_why[100]; /* why queues need a doorbell record; "": they do not */
+    pthread_mutex_t pages_lock;
+    struct shmemi_ibgda_page *pages;
+    bool said_no_page; /* a queue found no doorbell page of its own */
 };
 
 /* cmd.c: a command, `object` NULL for those that need none.  Logs a refusal as `what`, unless that is NULL. */
@@ -71,6 +85,11 @@ int shmemi_ibgda_place_take(struct shmemi_verbs_nic *nic, const struct shmemi_ni
 void shmemi_ibgda_place_give(struct shmemi_ibgda_place *place);
 /* Between the process's memory and a place's, whoever's that is.  0 or -errno. */
 int shmemi_ibgda_place_copy(const struct shmemi_ibgda_place *place, void *to, const void *from, size_t bytes);
+
+/* page.c: NULL when the device has none left. */
+struct shmemi_ibgda_page *shmemi_ibgda_page_take(struct shmemi_verbs_nic *nic);
+void shmemi_ibgda_page_give(struct shmemi_verbs_nic *nic, struct shmemi_ibgda_page *page);
+void shmemi_ibgda_pages_close(struct shmemi_verbs_nic *nic);
 
 /* probe.c: what a queue in error died of, where its completion says no more than that entries were flushed. */
 bool shmemi_ibgda_probe(struct shmemi_nic_queue *nq, struct shmemi_nic_error *out);

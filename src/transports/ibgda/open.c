@@ -4,6 +4,7 @@
 #include "prm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,29 @@ static int read_caps(struct shmemi_verbs_nic *nic, unsigned *log_depth_out)
     if (wqe_bytes && wqe_bytes < INLINE_WANTED + INLINE_HEAD)
         nic->nic.inline_max = wqe_bytes - INLINE_HEAD;
     return 0;
+}
+
+/*
+ * Can queues do without a doorbell record?  They are the software's then (EXT, not the INT of the NIC's own cores), and may be
+ * bounded in length.
+ */
+static void look_for_bare_queues(struct shmemi_verbs_nic *nic)
+{
+    unsigned entries = (unsigned)(nic->ibgda->arena.ring_bytes / SHMEMI_IBGDA_BLOCK), log_most = 0;
+    uint8_t *out = malloc(PRM_CAP_OUT_BYTES), *cap = out + PRM_CAP;
+    bool offered = out && !shmemi_ibgda_query_cap(nic, PRM_CAP_GENERAL, out) && shmemi_prm_get(cap, CAP_HCA_CAP_2)
+                   && !shmemi_ibgda_query_cap(nic, PRM_CAP_2, out) && shmemi_prm_get(cap, CAP_2_NO_DBR_EXT);
+
+    if (offered)
+        log_most = (unsigned)shmemi_prm_get(cap, CAP_2_LOG_MAX_NO_DBR_SQ);
+    free(out);
+    if (!offered)
+        snprintf(nic->ibgda->record_why, sizeof nic->ibgda->record_why,
+                 "it does not offer them (HCA_CAP_2, send_dbr_mode_no_dbr_ext; ConnectX-8 does)");
+    else if (log_most && entries > 1u << log_most) /* 0: it does not say */
+        snprintf(nic->ibgda->record_why, sizeof nic->ibgda->record_why,
+                 "they hold %u entries at most, and MARROW_QUEUE_DEPTH asks for %u", 1u << log_most, entries);
+    nic->nic.record_why = nic->ibgda->record_why[0] ? nic->ibgda->record_why : NULL;
 }
 
 static unsigned depth(const struct shmemi_verbs_nic *nic, unsigned log_most)
@@ -113,8 +137,10 @@ int shmemi_ibgda_open(struct shmemi_verbs_nic *nic)
     nic->ibgda = calloc(1, sizeof *nic->ibgda);
     if (!nic->ibgda)
         return -ENOMEM;
+    pthread_mutex_init(&nic->ibgda->pages_lock, NULL);
     shmemi_ibgda_arena_open(&nic->ibgda->arena, (size_t)depth(nic, log_depth) * SHMEMI_IBGDA_BLOCK);
     shmemi_ibgda_arena_open(&nic->ibgda->device_arena, nic->ibgda->arena.ring_bytes);
+    look_for_bare_queues(nic);
     status = make_shared(nic);
     if (status) {
         shmemi_ibgda_close(nic);
@@ -138,6 +164,7 @@ void shmemi_ibgda_close(struct shmemi_verbs_nic *nic)
         shmemi_ibgda_place_give(g->idle_place);
     shmemi_ibgda_arena_close(&g->arena);
     shmemi_ibgda_arena_close(&g->device_arena);
+    shmemi_ibgda_pages_close(nic);
     if (g->idle_uar)
         mlx5dv_devx_free_uar(g->idle_uar);
     if (g->uar)

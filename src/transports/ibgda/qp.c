@@ -21,6 +21,7 @@ struct queue {
     struct shmemi_verbs_queue common; /* first */
     struct shmemi_ibgda_place *place; /* NULL: the shared idle one */
     struct mlx5dv_devx_obj *cq, *qp;
+    struct shmemi_ibgda_page *page; /* without a doorbell record: its own, else NULL */
     uint32_t cqn, qpn;
 };
 
@@ -63,6 +64,27 @@ static int to_init(struct shmemi_verbs_nic *nic, struct queue *q, bool answers)
     return shmemi_ibgda_modify(nic, "initialise a queue pair (RST2INIT)", q->qp, in, sizeof in);
 }
 
+/* A device has some hundred pages to some thousand; queues beyond have a record as ever. */
+static int take_page(struct shmemi_verbs_nic *nic, struct queue *q)
+{
+    bool strict = nic->config->strict;
+
+    q->page = shmemi_ibgda_page_take(nic);
+    if (q->page)
+        return 0;
+    if (strict || !__atomic_exchange_n(&nic->ibgda->said_no_page, true, __ATOMIC_RELAXED))
+        shmemi_verbs_log(nic->config, strict ? SHMEMI_VERBS_ERR : SHMEMI_VERBS_WARN,
+                         SHMEMI_VERBS_AT " has no doorbell page left for a queue without a record (MARROW_NO_DBR): further queues of "
+                                         "kernels have one; fewer contexts or a smaller MARROW_DEVICE_QPS need fewer pages%s",
+                         SHMEMI_VERBS_AT_ARGS(nic), strict ? "; MARROW_STRICT=1 forbids it" : "");
+    return strict ? -EOPNOTSUPP : 0;
+}
+
+static uint32_t page_of(const struct shmemi_verbs_nic *nic, const struct queue *q, bool answers)
+{
+    return (answers ? nic->ibgda->idle_uar : q->page ? q->page->uar : nic->ibgda->uar)->page_id;
+}
+
 static int make_qp(struct shmemi_verbs_nic *nic, struct queue *q, unsigned log_blocks, bool answers)
 {
     const struct shmemi_ibgda_place *place = q->place ? q->place : nic->ibgda->idle_place;
@@ -79,7 +101,8 @@ static int make_qp(struct shmemi_verbs_nic *nic, struct queue *q, unsigned log_b
     shmemi_prm_set(qpc, QPC_PM_STATE, PRM_MIGRATED);
     shmemi_prm_set(qpc, QPC_PD, nic->ibgda->pdn);
     shmemi_prm_set(qpc, QPC_LOG_SQ_SIZE, log_blocks);
-    shmemi_prm_set(qpc, QPC_UAR_PAGE, (answers ? nic->ibgda->idle_uar : nic->ibgda->uar)->page_id);
+    shmemi_prm_set(qpc, QPC_UAR_PAGE, page_of(nic, q, answers));
+    shmemi_prm_set(qpc, QPC_SEND_DBR_MODE, q->page ? PRM_NO_DBR_EXT : 0);
     shmemi_prm_set(qpc, QPC_USER_INDEX, index & USER_INDEX_MASK);
     shmemi_prm_set(qpc, QPC_CQN_SND, q->cqn);
     shmemi_prm_set(qpc, QPC_CQN_RCV, q->cqn);
@@ -195,12 +218,14 @@ static int to_rts(struct shmemi_verbs_nic *nic, struct queue *q, const struct sh
 }
 
 /* Queue pair first: it refers to all else. */
-static void queue_free(struct queue *q)
+static void queue_free(struct shmemi_verbs_nic *nic, struct queue *q)
 {
     if (q->qp)
         mlx5dv_devx_obj_destroy(q->qp);
     if (q->cq)
         mlx5dv_devx_obj_destroy(q->cq);
+    if (q->page)
+        shmemi_ibgda_page_give(nic, q->page);
     if (q->place)
         shmemi_ibgda_place_give(q->place);
     free(q);
@@ -211,22 +236,25 @@ static int fill_sq(const struct shmemi_verbs_nic *nic, const struct queue *q, un
     const struct shmemi_nic_memory *memory = q->place->piece->arena->memory;
     uint8_t *base = q->place->piece->base;
     void *records = base + q->place->records + SHMEMI_IBGDA_QP_RECORD;
+    void *bell = q->page ? (char *)q->page->uar->base_addr + SHMEMI_IBGDA_BARE_BELL : nic->ibgda->uar->reg_addr;
+    uint32_t flags = (memory && memory->near ? SHMEMI_SQ_NEAR : 0) | (q->page ? SHMEMI_SQ_NO_RECORD : 0);
     uint32_t elsewhere[16]; /* the real entry is filled already */
 
-    if (shmemi_sq_init(sq, base + q->place->ring, (uint32_t *)records + MLX5_SND_DBR, nic->ibgda->uar->reg_addr, elsewhere,
-                       q->qpn, log_blocks, memory && memory->near ? SHMEMI_SQ_NEAR : 0))
+    if (shmemi_sq_init(sq, base + q->place->ring, (uint32_t *)records + MLX5_SND_DBR, bell, elsewhere, q->qpn, log_blocks, flags))
         return -EINVAL;
     sq->cqe = (uint32_t *)(void *)(base + q->place->cq);
     return 0;
 }
 
-static int create(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *nq,
+static int create(struct shmemi_verbs_nic *nic, int how, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *nq,
                   uint32_t *qpn_out)
 {
     unsigned log_blocks = log2_floor((unsigned)(nic->ibgda->arena.ring_bytes / SHMEMI_IBGDA_BLOCK));
     struct queue *q = calloc(1, sizeof *q);
     int status = q ? shmemi_ibgda_place_take(nic, memory, &q->place) : -ENOMEM;
 
+    if (!status && how & SHMEMI_NIC_NO_RECORD && !nic->nic.record_why)
+        status = take_page(nic, q);
     if (!status)
         status = shmemi_ibgda_make_cq(nic, q->place, false, &q->cq, &q->cqn);
     if (!status)
@@ -235,7 +263,7 @@ static int create(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *
         status = fill_sq(nic, q, log_blocks, &nq->sq);
     if (status) {
         if (q)
-            queue_free(q);
+            queue_free(nic, q);
         return status;
     }
     nq->priv = q;
@@ -273,8 +301,7 @@ static void fail(struct shmemi_verbs_nic *nic, struct shmemi_verbs_queue *common
 
 static void destroy(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *nq)
 {
-    (void)nic;
-    queue_free(nq->priv);
+    queue_free(nic, nq->priv);
     nq->priv = NULL;
 }
 
@@ -292,7 +319,7 @@ static int accept_queue(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_
     if (!status)
         status = to_rtr(nic, q, peer, true);
     if (status) {
-        queue_free(q);
+        queue_free(nic, q);
         return status;
     }
     *responder_out = q;
@@ -302,8 +329,7 @@ static int accept_queue(struct shmemi_verbs_nic *nic, const struct shmemi_verbs_
 
 static void drop(struct shmemi_verbs_nic *nic, void *responder)
 {
-    (void)nic;
-    queue_free(responder);
+    queue_free(nic, responder);
 }
 
 const struct shmemi_verbs_kind shmemi_ibgda_kind = {

@@ -157,12 +157,13 @@ static void queue_free(struct shmemi_proxy_queue *q)
     free(q);
 }
 
-static int create(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *nq,
+static int create(struct shmemi_verbs_nic *nic, int how, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *nq,
                   uint32_t *qpn_out)
 {
     struct shmemi_proxy_queue *q = memory ? NULL : calloc(1, sizeof *q);
     int status;
 
+    (void)how;
     if (!q)
         return memory ? -EOPNOTSUPP : -ENOMEM;
     pthread_mutex_init(&q->lock, NULL);

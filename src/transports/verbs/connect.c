@@ -58,8 +58,8 @@ void shmemi_verbs_queues_fail(struct shmemi_verbs_nic *nic)
     pthread_mutex_unlock(&nic->lock);
 }
 
-static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
-                      const struct shmemi_verbs_asked *how, struct shmemi_nic_queue *q)
+static int open_queue(struct shmemi_verbs_nic *nic, int pe, int how, const struct shmemi_nic_memory *memory,
+                      const struct shmemi_verbs_asked *asked, struct shmemi_nic_queue *q)
 {
     struct shmemi_verbs_end own = { .pe = pe, .address = &nic->peers[pe], .psn = first_psn() }, peer = own;
     struct shmemi_verbs_queue *common;
@@ -68,12 +68,12 @@ static int open_queue(struct shmemi_verbs_nic *nic, int pe, bool shared, const s
     memset(q, 0, sizeof *q);
     q->nic = &nic->nic;
     q->pe = pe;
-    q->shared = shared;
-    status = nic->kind->create(nic, memory, q, &own.qpn);
+    q->shared = how & SHMEMI_NIC_SHARED;
+    status = nic->kind->create(nic, how, memory, q, &own.qpn);
     if (status)
         return status;
     common = q->priv;
-    status = shmemi_verbs_service_connect(nic, &own, how, &common->nonce, &peer.qpn);
+    status = shmemi_verbs_service_connect(nic, &own, asked, &common->nonce, &peer.qpn);
     if (!status) {
         status = nic->kind->connect(nic, q, &peer);
         if (status)
@@ -97,24 +97,24 @@ int shmemi_verbs_queue_rail(struct shmemi_nic *home, int pe)
     return home->n_rails == 1 ? 0 : shmemi_verbs_rail_to(own, home->n_rails, &shmemi_verbs_of(home)->peers[pe], pe);
 }
 
-int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, bool shared, const struct shmemi_nic_memory *memory,
+int shmemi_verbs_queue_open(struct shmemi_nic *base, int pe, int how, const struct shmemi_nic_memory *memory,
                             struct shmemi_nic_queue *q)
 {
     struct shmemi_verbs_nic *nic = shmemi_verbs_of(base);
-    const struct shmemi_verbs_asked how = { .timeout_ns = nic->config->connect_timeout_ns };
+    const struct shmemi_verbs_asked asked = { .timeout_ns = nic->config->connect_timeout_ns };
 
     if (shmemi_verbs_forked())
         return forked(nic);
     if (!nic->peers || pe < 0 || pe >= nic->config->n_pes)
         return -EINVAL;
-    return open_queue(shmemi_verbs_of(base->rails[shmemi_verbs_queue_rail(base, pe)]), pe, shared, memory, &how, q);
+    return open_queue(shmemi_verbs_of(base->rails[shmemi_verbs_queue_rail(base, pe)]), pe, how, memory, &asked, q);
 }
 
 int shmemi_verbs_queue_probe(struct shmemi_verbs_nic *nic, int pe, uint64_t timeout_ns, struct shmemi_nic_queue *q)
 {
-    const struct shmemi_verbs_asked how = { .timeout_ns = timeout_ns, .quiet = true };
+    const struct shmemi_verbs_asked asked = { .timeout_ns = timeout_ns, .quiet = true };
 
-    return open_queue(nic, pe, false, NULL, &how, q);
+    return open_queue(nic, pe, 0, NULL, &asked, q);
 }
 
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q)

@@ -57,7 +57,7 @@ struct shmemi_verbs_nic;
 /* How a kind makes its queue pairs.  Messages have been logged when a call fails. */
 struct shmemi_verbs_kind {
     /* The sending side, in state INIT. */
-    int (*create)(struct shmemi_verbs_nic *nic, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *q,
+    int (*create)(struct shmemi_verbs_nic *nic, int how, const struct shmemi_nic_memory *memory, struct shmemi_nic_queue *q,
                   uint32_t *qpn_out);
     int (*connect)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q, const struct shmemi_verbs_end *peer);
     void (*destroy)(struct shmemi_verbs_nic *nic, struct shmemi_nic_queue *q);
@@ -151,7 +151,7 @@ void shmemi_verbs_service_bye(struct shmemi_verbs_nic *nic, int pe, uint64_t non
 
 /* connect.c */
 int shmemi_verbs_queue_rail(struct shmemi_nic *home, int pe);
-int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, bool shared, const struct shmemi_nic_memory *memory,
+int shmemi_verbs_queue_open(struct shmemi_nic *nic, int pe, int how, const struct shmemi_nic_memory *memory,
                             struct shmemi_nic_queue *q);
 void shmemi_verbs_queue_close(struct shmemi_nic_queue *q);
 /* As open, but says nothing when it fails. */
