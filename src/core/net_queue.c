@@ -215,7 +215,7 @@ bool shmemi_net_left(int pe)
     const struct shmemi_pe_ctl *ctl = shmemi.peers[pe].ctl;
 
     if (ctl)
-        return SHMEMI_LD_ACQ(&ctl->phase) == SHMEMI_PE_EXITED;
+        return shmemi_wait_left(ctl);
     return SHMEMI_LD_ACQ(&shmemi.my_ctl->far_left) == (uint64_t)pe + 1;
 }
 

@@ -81,6 +81,16 @@ static int process_gone(int pid)
     return gone;
 }
 
+/*
+ * The PE has exited without finalize, and its process is gone: until then a handler that the program registered before init,
+ * such as the destructor of a static object, may still finalize.
+ */
+bool shmemi_wait_left(const struct shmemi_pe_ctl *ctl)
+{
+    return SHMEMI_LD_ACQ(&ctl->phase) == SHMEMI_PE_EXITED &&
+           (ctl->pid_ns != shmemi.my_ctl->pid_ns || process_gone(ctl->pid));
+}
+
 /* A PE of this node that has died or left without finalize, or -1. */
 static int find_lost_peer(const char **how)
 {
@@ -116,7 +126,7 @@ static int count_exited(int *pe_out)
     for (int i = 0; i < shmemi.n_local; i++) {
         int pe = shmemi.local_pes[i];
 
-        if (pe != shmemi.my_pe && SHMEMI_LD_ACQ(&shmemi.peers[pe].ctl->phase) == SHMEMI_PE_EXITED) {
+        if (pe != shmemi.my_pe && shmemi_wait_left(shmemi.peers[pe].ctl)) {
             *pe_out = pe;
             n++;
         }
@@ -158,6 +168,8 @@ static void check_culprit(struct shmemi_waiter *w, uint64_t now)
 
     if (!w->culprit)
         check_exited(w, now);
+    if (w->left_ns && pe != w->left_pe)
+        w->left_ns = 0; /* it has come after all */
     if (!w->left_ns && pe >= 0 && shmemi_net_left(pe)) {
         w->left_ns = now;
         w->left_pe = pe; /* of those on other nodes only the last that has left is known */

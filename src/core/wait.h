@@ -56,6 +56,8 @@ struct shmemi_waiter {
 SHMEMI_COLD void shmemi_wait_slow(struct shmemi_waiter *w);
 SHMEMI_COLD void shmemi_wait_withdraw(struct shmemi_waiter *w);
 SHMEMI_COLD void shmemi_wake(struct shmemi_pe_ctl *ctl);
+/* Has this PE of the node exited without finalize, for good? */
+SHMEMI_COLD bool shmemi_wait_left(const struct shmemi_pe_ctl *ctl);
 
 /* One failed poll. */
 SHMEMI_INLINE void shmemi_wait_step(struct shmemi_waiter *w)

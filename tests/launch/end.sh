@@ -25,6 +25,7 @@ for name in oshrun mpirun; do
         [ "$(id -u)" != 0 ] || launch+=(--allow-run-as-root)
     fi
     ends 0 return 0 barrier
+    ends 0 handler 0 barrier
     ends 0 global 0 barrier
     holds "$name: files of waiting PEs are flushed" kept
     ends 0 global 0 compute

@@ -4,7 +4,7 @@
  *
  * Usage: end_job HOW CODE WHAT
  *   HOW   what PE 1 (or the only PE) does: global (shmem_global_exit), exit, _exit, kill, return, closed (returns 1 where
- *         descriptor 0, 1 or 2 is anything but /dev/null)
+ *         descriptor 0, 1 or 2 is anything but /dev/null), handler (returns; finalizes two seconds later, in a handler)
  *   CODE  its status
  *   WHAT  what the others do meanwhile: barrier, compute, sleep
  * Each PE first writes "PE n was here" to stdout and leaves "kept n" in the buffer of ./kept.n.
@@ -50,6 +50,14 @@ static int only_dev_null(void)
     return 0;
 }
 
+/* As the destructor of a static C++ object might. */
+static void finalize_late(void)
+{
+    if (shmem_my_pe() == 1)
+        sleep(2);
+    shmem_finalize();
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "return", *what = argc > 3 ? argv[3] : "barrier";
@@ -58,6 +66,8 @@ int main(int argc, char **argv)
     FILE *kept;
 
     alarm(60);
+    if (strcmp(how, "handler") == 0 && atexit(finalize_late))
+        return 99;
     shmem_init();
     me = shmem_my_pe();
     if (strcmp(how, "closed") == 0)
@@ -69,6 +79,8 @@ int main(int argc, char **argv)
     fprintf(kept, "kept %d\n", me);
     printf("PE %d was here\n", me);
     shmem_barrier_all();
+    if (strcmp(how, "handler") == 0)
+        return code;
     if (me != (shmem_n_pes() > 1) && strcmp(how, "return") && strcmp(how, "closed"))
         be_busy(what);
     usleep(200000); /* the others are in it by now */
