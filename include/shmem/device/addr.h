@@ -132,6 +132,15 @@ SHMEMI_DEV int shmemi_dev_found(const void *addr, uint32_t align, int world, uin
     return SHMEMI_LIKELY((base != 0) & (off < shmemi_dev_state.dheap_len) & ((off & (align - 1)) == 0));
 }
 
+/* Not found so, but a device heap's all the same, to which only the NIC leads, and nobody wants a closer look. */
+SHMEMI_DEV int shmemi_dev_only_nic(const void *addr, uint32_t align, int world)
+{
+    uint64_t off = (uint64_t)(uintptr_t)addr - shmemi_dev_state.dheap_base;
+
+    return shmemi_dev_nic() && (uint32_t)world < (uint32_t)shmemi_dev_state.n_pes && !shmemi_dev_state.check &&
+           off < shmemi_dev_state.dheap_len && (off & (align - 1)) == 0 && !shmemi_dev_base(world, 1);
+}
+
 SHMEMI_DEV uint64_t shmemi_dev_locate(const void *addr, uint64_t len, uint32_t align, int world, uint32_t call)
 {
     uint64_t at;

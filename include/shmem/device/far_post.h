@@ -56,6 +56,12 @@ SHMEMI_DEV struct shmemi_sq *shmemi_far_queue(uint32_t row, int world)
     return (struct shmemi_sq *)(uintptr_t)(shmemi_dev_state.nic.queues + i * shmemi_dev_state.nic.stride);
 }
 
+/* SHMEMI_SQ_DEFER where the context is in a batch, else 0. */
+SHMEMI_DEV int shmemi_far_lazy(uint32_t row)
+{
+    return row & SHMEMI_DEV_ROW_BATCH ? SHMEMI_SQ_DEFER : 0;
+}
+
 /* Is the memory in a symmetric heap, and under which key on the rail to that PE? */
 SHMEMI_DEV int shmemi_far_local(const void *addr, uint64_t len, int world, shmemi_be32 *lkey_out)
 {
@@ -101,7 +107,7 @@ SHMEMI_DEV void shmemi_far_open_here(struct shmemi_far *f, enum shmemi_scope sco
     f->call = call;
     f->world = world;
     f->is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
-    f->lazy = row & SHMEMI_DEV_ROW_BATCH ? SHMEMI_SQ_DEFER : 0;
+    f->lazy = shmemi_far_lazy(row);
     f->alone = scope != SHMEMI_THREAD;
     shmemi_far_at(f, addr, world);
 }
@@ -342,7 +348,7 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_post(const struct shmemi_far *f, struct shm
     return shmemi_far_run_close(f, &run);
 }
 
-/* ---- one entry of one thread, without structs in between: each instruction of a far call is fetched and each spill paid for ---- */
+/* ---- one entry of one thread: each instruction of a far call is fetched, and what is kept over a call stored and loaded ---- */
 
 /* Is this thread the only one that posts here and now?  Of several lanes each has a part of a group's post. */
 SHMEMI_DEV int shmemi_far_single(int is_private, enum shmemi_scope scope)
@@ -359,46 +365,79 @@ SHMEMI_DEV struct shmemi_v16 shmemi_far_value_seg(uint64_t value, uint32_t size)
     return seg;
 }
 
-/* An entry of three segments: a write of a value, or a write or read of registered memory; x, y: its last one. */
-SHMEMI_DEV uint64_t shmemi_far_post_by(struct shmemi_sq *sq, enum shmemi_sq_mode mode, uint32_t opcode, uint64_t raddr,
-                                       shmemi_be32 rkey, struct shmemi_v16 seg, int flags)
+/*
+ * An entry of three segments: a write of a value, or a write or read of registered memory; x, y: its last one.
+ *
+ * These two call nothing but at their very end, and what they call there takes over with what is known by then: so they keep
+ * nothing for afterwards.
+ */
+SHMEMI_DEV uint64_t shmemi_far_entry_out(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
+                                         const struct shmemi_sq_claim *c, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
+                                         struct shmemi_v16 seg, int flags)
 {
-    struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
-    struct shmemi_sq_claim c;
+    int signalled = shmemi_sq_signals(q, c->idx, 1, flags);
     uint64_t bell;
-    int signalled;
 
-    if (mode == SHMEMI_SQ_PRIVATE) {
-        if (SHMEMI_UNLIKELY(!shmemi_sq_look_private(sq, &q, 1, &c))) {
-            if (shmemi_sq_room_private(sq, c.idx, 1))
-                return SHMEMI_SQ_FAILED;
-            c.deferred = 0;
-            q = shmemi_sq_fixed_of(sq); /* anew, so that no register keeps it over the call */
-        }
-    } else if (SHMEMI_UNLIKELY(shmemi_sq_reserve(sq, &q, mode, 1, flags, &c))) {
+    shmemi_st16(shmemi_sq_block(q, c->idx) + 32, seg);
+    bell = shmemi_sq_fill(shmemi_sq_slot_at(q, c->idx), opcode, 0, 3, shmemi_sq_fm(signalled, flags), raddr, rkey);
+    return shmemi_sq_publish(sq, q, mode, c, 1, c->idx, bell, signalled, flags);
+}
+
+/* The ring is full. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_post_private_late(struct shmemi_sq *sq, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
+                                                       uint64_t x, uint64_t y, int flags)
+{
+    struct shmemi_sq_claim c = { sq->reserved, 0, 1, 0 };
+    struct shmemi_v16 seg = { x, y };
+    struct shmemi_sq_fixed q;
+
+    if (shmemi_sq_room_private(sq, c.idx, 1))
         return SHMEMI_SQ_FAILED;
-    }
-    signalled = shmemi_sq_signals(&q, c.idx, 1, flags);
-    shmemi_st16(shmemi_sq_block(&q, c.idx) + 32, seg);
-    bell = shmemi_sq_fill(shmemi_sq_slot_at(&q, c.idx), opcode, 0, 3, shmemi_sq_fm(signalled, flags), raddr, rkey);
-    return shmemi_sq_publish(sq, &q, mode, &c, 1, c.idx, bell, signalled, flags);
+    q = shmemi_sq_fixed_of(sq);
+    return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_PRIVATE, &c, opcode, raddr, rkey, seg, flags);
 }
 
 SHMEMI_DEV_LARGE uint64_t shmemi_far_post_private(struct shmemi_sq *sq, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
                                                   uint64_t x, uint64_t y, int flags)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
+    struct shmemi_v16 seg = { x, y };
+    struct shmemi_sq_claim c;
+
+    if (SHMEMI_UNLIKELY(!shmemi_sq_look_private(sq, &q, 1, &c)))
+        return shmemi_far_post_private_late(sq, opcode, raddr, rkey, x, y, flags);
+    return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_PRIVATE, &c, opcode, raddr, rkey, seg, flags);
+}
+
+/* `taken` is reserved, but the ring is full, or others have to publish before. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_post_shared_late(struct shmemi_sq *sq, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
+                                                      uint64_t x, uint64_t y, uint64_t taken)
+{
+    struct shmemi_sq_claim c = { shmemi_sq_first(taken, 1), taken, 0, 0 };
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     struct shmemi_v16 seg = { x, y };
 
-    return shmemi_far_post_by(sq, SHMEMI_SQ_PRIVATE, opcode, raddr, rkey, seg, flags);
+    /* Pairs with the exchange in poll: the NIC has read what this block held. */
+    if (c.idx + 1 > SHMEMI_LD_GATE_GPU(&sq->done) + q.depth) {
+        c.turn = 1;
+        if (shmemi_sq_room_shared(sq, c.idx, 1))
+            return SHMEMI_SQ_FAILED;
+    }
+    return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_SHARED, &c, opcode, raddr, rkey, seg, 0);
 }
 
 /* Rings: only private queues have batches. */
 SHMEMI_DEV_LARGE uint64_t shmemi_far_post_shared(struct shmemi_sq *sq, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
                                                  uint64_t x, uint64_t y)
 {
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     struct shmemi_v16 seg = { x, y };
+    struct shmemi_sq_claim c;
 
-    return shmemi_far_post_by(sq, SHMEMI_SQ_SHARED, opcode, raddr, rkey, seg, 0);
+    if (SHMEMI_UNLIKELY(!shmemi_sq_take_shared(sq, &q, 1, 0, &c) || !c.turn))
+        return shmemi_far_post_shared_late(sq, opcode, raddr, rkey, x, y, c.taken);
+    c.turn = 1;
+    return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_SHARED, &c, opcode, raddr, rkey, seg, 0);
 }
 
 SHMEMI_DEV uint64_t shmemi_far_post_entry(struct shmemi_sq *sq, int is_private, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,

@@ -21,6 +21,51 @@
  * group: that is one for both ways, as otherwise the compiler must take it that threads of a warp have parted.
  */
 
+/*
+ * The shortest way of one thread's entry to a device heap that only the NIC reaches: its ticket; 0: not done, and then the general
+ * way says why or goes on.  After an error, too: that way finds it again.
+ */
+SHMEMI_DEV uint64_t shmemi_nic_entry(shmem_ctx_t ctx, const void *there, uint32_t opcode, struct shmemi_v16 seg, int world)
+{
+    const struct shmemi_dev_far *p = shmemi_dev_state.nic.peers + world;
+    uint32_t row = shmemi_far_row(ctx);
+    int is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
+    struct shmemi_sq *sq = shmemi_far_queue(row, world);
+    uint64_t base = p->dheap, ticket;
+    shmemi_be32 rkey = { p->dheap_rkey };
+
+    if (!base || !sq->ring || !shmemi_far_single(is_private, SHMEMI_THREAD))
+        return 0;
+    base += (uint64_t)(uintptr_t)there - shmemi_dev_state.dheap_base;
+    if (is_private)
+        ticket = SHMEMI_BEHIND(shmemi_far_post_private)(sq, opcode, base, rkey, seg.x, seg.y,
+                                                        opcode == SHMEMI_MLX5_WRITE ? shmemi_far_lazy(row) : 0);
+    else
+        ticket = SHMEMI_BEHIND(shmemi_far_post_shared)(sq, opcode, base, rkey, seg.x, seg.y);
+    return ticket == SHMEMI_SQ_FAILED ? 0 : ticket;
+}
+
+/* Of registered memory, and not waited for. */
+SHMEMI_DEV uint64_t shmemi_nic_memory(shmem_ctx_t ctx, const void *there, uint32_t opcode, const void *local, uint64_t len, int world)
+{
+    shmemi_be32 lkey;
+
+    if (len - 1 >= shmemi_dev_state.nic.message_max || !shmemi_far_local(local, len, world, &lkey))
+        return 0;
+    return shmemi_nic_entry(ctx, there, opcode, shmemi_mlx5_data((uint64_t)(uintptr_t)local, lkey, (uint32_t)len), world);
+}
+
+/* Has a put that need not be waited for gone so? */
+SHMEMI_DEV uint64_t shmemi_nic_put(shmem_ctx_t ctx, void *dest, const void *source, uint64_t len, int world, uint32_t call)
+{
+    if (len - 1 < 8)
+        return shmemi_nic_entry(ctx, dest, SHMEMI_MLX5_WRITE,
+                                shmemi_far_value_seg(shmemi_far_load((const char *)source, (uint32_t)len), (uint32_t)len), world);
+    if (len <= SHMEMI_SQ_INLINE_MAX || !shmemi_far_is_nbi(call))
+        return 0;
+    return shmemi_nic_memory(ctx, dest, SHMEMI_MLX5_WRITE, source, len, world);
+}
+
 SHMEMI_DEV_LARGE void shmemi_put_far(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                      int world, uint32_t call)
 {
@@ -32,8 +77,12 @@ SHMEMI_DEV_LARGE void shmemi_put_far(enum shmemi_scope scope, shmem_ctx_t ctx, v
 SHMEMI_DEV_COLD uint64_t shmemi_put_else(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                          int world, uint32_t call)
 {
-    uint64_t at = shmemi_dev_search(dest, len, 1, world, call, 1);
+    int only_nic = shmemi_dev_only_nic(dest, 1, world);
+    uint64_t at;
 
+    if (only_nic && scope == SHMEMI_THREAD && !shmemi_far_proxy() && shmemi_nic_put(ctx, dest, source, len, world, call))
+        return 0;
+    at = only_nic ? 0 : shmemi_dev_search(dest, len, 1, world, call, 1);
     if (SHMEMI_NIC_PATH && !at)
         SHMEMI_BEHIND(shmemi_put_far)(scope, ctx, dest, source, len, world, call);
     return at;
@@ -50,8 +99,13 @@ SHMEMI_DEV_LARGE void shmemi_get_far(enum shmemi_scope scope, shmem_ctx_t ctx, v
 SHMEMI_DEV_COLD uint64_t shmemi_get_else(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                          int world, uint32_t call)
 {
-    uint64_t at = shmemi_dev_search(source, len, 1, world, call, 1);
+    int only_nic = shmemi_dev_only_nic(source, 1, world);
+    uint64_t at;
 
+    if (only_nic && scope == SHMEMI_THREAD && !shmemi_far_proxy() && shmemi_far_is_nbi(call) &&
+        shmemi_nic_memory(ctx, source, SHMEMI_MLX5_READ, dest, len, world))
+        return 0;
+    at = only_nic ? 0 : shmemi_dev_search(source, len, 1, world, call, 1);
     if (SHMEMI_NIC_PATH && !at)
         SHMEMI_BEHIND(shmemi_get_far)(scope, ctx, dest, source, len, world, call);
     return at;
@@ -60,8 +114,13 @@ SHMEMI_DEV_COLD uint64_t shmemi_get_else(enum shmemi_scope scope, shmem_ctx_t ct
 /* Of at most 8 bytes. */
 SHMEMI_DEV_COLD uint64_t shmemi_p_else(shmem_ctx_t ctx, void *dest, uint64_t value, uint32_t size, int world, uint32_t call)
 {
-    uint64_t at = shmemi_dev_search(dest, size, 1, world, call, 1);
+    int only_nic = shmemi_dev_only_nic(dest, 1, world);
+    uint64_t at;
 
+    if (only_nic && !shmemi_far_proxy() &&
+        shmemi_nic_entry(ctx, dest, SHMEMI_MLX5_WRITE, shmemi_far_value_seg(value, size), world))
+        return 0;
+    at = only_nic ? 0 : shmemi_dev_search(dest, size, 1, world, call, 1);
     if (SHMEMI_NIC_PATH && !at)
         SHMEMI_BEHIND(shmemi_far_p)(ctx, dest, value, size, world, call);
     return at;
@@ -76,7 +135,7 @@ SHMEMI_DEV_COLD struct shmemi_got shmemi_g_else(shmem_ctx_t ctx, const void *sou
 {
     struct shmemi_got g;
 
-    g.at = shmemi_dev_search(source, size, 1, world, call, 1);
+    g.at = shmemi_dev_only_nic(source, 1, world) ? 0 : shmemi_dev_search(source, size, 1, world, call, 1);
     g.value = 0;
     if (SHMEMI_NIC_PATH && !g.at)
         g.value = SHMEMI_BEHIND(shmemi_far_g)(ctx, source, size, world, call);

@@ -376,23 +376,20 @@ SHMEMI_FN int shmemi_sq_look_private(const struct shmemi_sq *sq, const struct sh
     return (uint32_t)c->idx + n - (uint32_t)done <= q->depth;
 }
 
-/*
- * Hands out `n` blocks (at most half a ring), which are the caller's to fill. 0, or the error of the queue.
- * Each reservation must be published.
- */
-SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
-                                     uint32_t n, int flags, struct shmemi_sq_claim *c)
+/* The first of n blocks behind which a shared reservation ends. */
+SHMEMI_FN uint64_t shmemi_sq_first(uint64_t taken, uint32_t n)
+{
+    return (taken - n) & (((uint64_t)1 << SHMEMI_SQ_RINGS) - 1);
+}
+
+/* Shared: reserves n blocks.  Is there room for them now? */
+SHMEMI_FN int shmemi_sq_take_shared(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, uint32_t n, int flags,
+                                    struct shmemi_sq_claim *c)
 {
     const uint64_t more = n | (uint64_t)!(flags & SHMEMI_SQ_DEFER) << SHMEMI_SQ_RINGS;
     uint64_t done;
     uint32_t record;
 
-    if (mode == SHMEMI_SQ_PRIVATE) {
-        if (SHMEMI_LIKELY(shmemi_sq_look_private(sq, q, n, c)))
-            return 0;
-        c->deferred = 0;
-        return shmemi_sq_room_private(sq, c->idx, n);
-    }
     /* Neither load waits for the addition, so all three together take as long as that. */
     c->taken = shmemi_reserve_gpu(&sq->reserved, more) + more;
     /* Pairs with the exchange in poll: the NIC has read what these blocks held. */
@@ -400,10 +397,26 @@ SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, const struct shmemi_s
     /* Pairs with the record's store by the thread before us.  It cannot be half of what 16 bits count older than `done`, so if ours
      * are within a ring of that, it means what it says. */
     record = SHMEMI_LD_GATE_GPU(q->dbrec);
-    c->idx = (c->taken - n) & (((uint64_t)1 << SHMEMI_SQ_RINGS) - 1);
+    c->idx = shmemi_sq_first(c->taken, n);
     c->deferred = 0;
     c->turn = record == shmemi_sq_record(c->idx);
-    if (SHMEMI_LIKELY(c->idx + n <= done + q->depth))
+    return c->idx + n <= done + q->depth;
+}
+
+/*
+ * Hands out `n` blocks (at most half a ring), which are the caller's to fill. 0, or the error of the queue.
+ * Each reservation must be published.
+ */
+SHMEMI_FN uint32_t shmemi_sq_reserve(struct shmemi_sq *sq, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
+                                     uint32_t n, int flags, struct shmemi_sq_claim *c)
+{
+    if (mode == SHMEMI_SQ_PRIVATE) {
+        if (SHMEMI_LIKELY(shmemi_sq_look_private(sq, q, n, c)))
+            return 0;
+        c->deferred = 0;
+        return shmemi_sq_room_private(sq, c->idx, n);
+    }
+    if (SHMEMI_LIKELY(shmemi_sq_take_shared(sq, q, n, flags, c)))
         return 0;
     c->turn = 1;
     return shmemi_sq_room_shared(sq, c->idx, n);
