@@ -13,7 +13,7 @@ ends() {
     go 60 "${launch[@]}" -n 3 "$end" "$2" "$3" "$4"
     holds "$name: $2 $3, others in $4: status $1" test "$status" = "$1"
     holds "$name: and all were heard" test "$(grep -c "was here" out)" = 3
-    holds "$name: and soon" soon 15000
+    holds "$name: and soon" soon 25000
 }
 kept() { test "$(cat kept.* | sort | tr '\n' ,)" = "kept 0,kept 1,kept 2,"; }
 

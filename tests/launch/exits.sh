@@ -14,7 +14,7 @@ input=$dir/silent
 for where in finalizes meets again older reads signal prints threads; do
     go 30 "$oshrun" -n 2 "$job" $where
     expect 7 "^oshrun: PE 0 .* ended the job with status 7$" "global exit: $where"
-    holds "soon: $where" soon 15000
+    holds "soon: $where" soon 25000
 done
 holds "no process is left" within 5 nobody_runs "$job"
 done_testing

@@ -55,7 +55,7 @@ holds "a PMIx server that hangs is named in time" eval 'grep -q "^status 1$" "$d
 for code in 0 9; do
     go 60 "${plain[@]}" -n 3 "$job" abort 1 $code
     holds "abort $code" test "$status" = $code
-    holds "and soon" soon 15000
+    holds "and soon" soon 25000
 done
 go 60 "${plain[@]}" -n 3 "$job" killed 1
 holds "a killed PE" test "$status" = 137

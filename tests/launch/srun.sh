@@ -32,10 +32,10 @@ go 60 srun --mpi=none -n 1 "$job" exchange
 holds "one task without PMIx is a job of one" grep -qx "exchanged 1 by single key 1" "$dir/out"
 go 60 "${plain[@]}" -n 3 "$job" abort 1 9
 holds "abort 9" test "$status" = 9
-holds "and soon" soon 15000
+holds "and soon" soon 25000
 go 60 "$oshrun" --launcher srun -n 3 "$job" killed 1
 holds "a killed PE" test "$status" = 137 -o "$status" = 143
-holds "and soon" soon 15000
+holds "and soon" soon 25000
 end=$build/tests/launch/end_job
 cd "$dir" || exit 99
 for what in barrier compute; do
@@ -43,7 +43,7 @@ for what in barrier compute; do
     go 60 "${plain[@]}" -N 1 -n 3 "$end" global 0 $what
     holds "global exit 0, others in $what" test "$status" = 0
     holds "with all files flushed" test "$(cat kept.* | sort | tr '\n' ,)" = "kept 0,kept 1,kept 2,"
-    holds "and soon" soon 15000
+    holds "and soon" soon 25000
 done
 go 60 "${plain[@]}" -N 1 -n 3 "$end" global 5 barrier
 holds "global exit 5" test "$status" = 5
