@@ -124,7 +124,7 @@ done <"$out/plan" | awk '
     /^:not-run/ { left++ }
     /^:test-result: PASS/ { p++ }
     /^:test-result: (FAIL|ERROR)/ { f++ }
-    /^:test-result: SKIP/ { s[substr($0, 20)]++ }
+    /^:test-result: SKIP/ { sub(/^:test-result: SKIP ([0-9]+\/[a-z]+\/[0-9]+%\/[a-z]+: )?/, ""); s[$0]++ }
     END {
         for (why in s) printf "# skipped %d times: %s\n", s[why], why
         printf "%d passed, %d failed, %d not run\n", p, f, left
