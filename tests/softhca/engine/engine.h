@@ -62,6 +62,8 @@ struct eng_recv {
     uint8_t segs[ENG_MAX_WQE_BYTES];
 };
 
+#define ENG_RTO_MOST_NS 500000000ull
+
 enum eng_nak_state { ENG_NAK_NONE, ENG_NAK_SEQ_SENT, ENG_NAK_RNR_SENT };
 
 struct eng_qp {
@@ -80,6 +82,8 @@ struct eng_qp {
     uint16_t rung;               /* without a doorbell record: the farthest that a doorbell has announced */
     uint64_t doorbell_due;       /* slow doorbell: look at the record then */
     uint64_t progress_ns, resend_ns, rto_ns, rnr_until;
+    uint64_t timed_ns, rtt_ns;   /* when the packet before timed_psn went out, 0: none is timed; how long answers take */
+    uint32_t timed_psn;
     unsigned rnr_tries;
     uint64_t fetched;            /* WQEs since RESET, for the injected error */
     bool wire_full;

@@ -129,6 +129,7 @@ void eng_rewind(struct eng_qp *q, uint32_t psn)
         q->send = n;
         q->sent = s->answered_by_data ? 0 : off;
         q->eng->count.retransmits++;
+        q->timed_ns = 0;
         q->resend_ns = q->eng->now;
         eng_activate(q);
         return;
@@ -303,8 +304,13 @@ static void advance(struct eng_qp *q, struct eng_send *s)
         q->send++;
         q->sent = 0;
     }
-    if (pkt_psn_diff(next, q->max_psn) > 0)
+    if (pkt_psn_diff(next, q->max_psn) > 0) {
         q->max_psn = next;
+        if (!q->timed_ns) {
+            q->timed_ns = q->eng->now;
+            q->timed_psn = next;
+        }
+    }
     if (q->qp->type != HCA_RC) {
         q->una = q->max_psn = next;
         eng_retire(q);
@@ -421,7 +427,7 @@ void eng_requester_timer(struct eng_qp *q)
         return;
     }
     q->eng->count.timeouts++;
-    q->rto_ns = q->rto_ns * 2 > 500000000ull ? 500000000ull : q->rto_ns * 2;
+    q->rto_ns = q->rto_ns * 2 > ENG_RTO_MOST_NS ? ENG_RTO_MOST_NS : q->rto_ns * 2;
     eng_rewind(q, s->npsn && s->answered_by_data ? pkt_psn_add(s->psn, s->got) : q->una);
     q->resend_ns = now;
 }

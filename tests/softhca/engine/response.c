@@ -15,10 +15,27 @@ static struct eng_send *oldest(const struct eng_qp *q)
     return &q->sends[q->head % ENG_SENDS];
 }
 
+/*
+ * On a crowded machine an answer may take longer than the first timeout: then all would be sent again and again, and the
+ * machine only get more crowded.  Only a packet that was sent once tells how long; until one has, the timer stays backed off.
+ */
+static void measure(struct eng_qp *q)
+{
+    uint64_t took = q->eng->now - q->timed_ns;
+
+    if (!q->timed_ns || pkt_psn_diff(q->una, q->timed_psn) < 0)
+        return;
+    q->timed_ns = 0;
+    q->rtt_ns = q->rtt_ns ? (q->rtt_ns * 7 + took) / 8 : took;
+    q->rto_ns = q->rtt_ns * 2 > ENG_RTO_MOST_NS ? ENG_RTO_MOST_NS : q->rtt_ns * 2;
+    if (q->rto_ns < q->eng->rto_ns)
+        q->rto_ns = q->eng->rto_ns;
+}
+
 static void progress(struct eng_qp *q)
 {
     q->progress_ns = q->resend_ns = q->eng->now;
-    q->rto_ns = q->eng->rto_ns;
+    measure(q);
     q->rnr_tries = 0;
     eng_activate(q);
 }
