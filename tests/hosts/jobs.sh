@@ -4,25 +4,10 @@
 # that loses some, mpirun and srun, both transports, the examples cg and isort; and a host that dies or stalls.
 set -u
 . "${top_srcdir:?}/tests/hosts/lib.sh"
-[ "${MPIRUN:-no}" != no ] || { echo "1..0 # SKIP no mpirun"; exit 0; }
-[ "${MARROW_HAVE_PMIX:-yes}" = yes ] || { echo "1..0 # SKIP built without PMIx"; exit 0; }
-[ -x "${nic[0]}" ] || { echo "1..0 # SKIP no virtual NIC"; exit 0; }
-on_hosts 4 "$0"
-. "$top_srcdir/tests/launch/lib.sh"
+jobs_on 4 "$0"
 work=$build/tests/hosts/net_job ex=$build/examples data=$top_srcdir/examples/data
 settings=(MARROW_IB_TIMEOUT=16 SHMEM_SYMMETRIC_SIZE=64M) # the NIC of a loaded machine is slow to answer
 
-slurm=no
-if command -v srun > /dev/null && "$HOSTS" slurm; then slurm=yes; fi
-
-# across LAUNCHER NODES TRANSPORT COMMAND...: four PEs.
-across() {
-    local how=$1 nodes=$2 transport=$3
-    local -a line=("$HOSTS" mpirun -n 4 --map-by "ppr:$((4 / $2)):node")
-    shift 3
-    [ "$how" = mpirun ] || line=(srun --mpi=pmix -N "$nodes" --ntasks-per-node=$((4 / nodes)))
-    go 100 "${line[@]}" env "${settings[@]}" "MARROW_TRANSPORT=$transport" "${nic[@]}" "$@"
-}
 good() { # NAME REGEX LAUNCHER NODES TRANSPORT COMMAND...
     local name=$1 regex=$2 what="$3, $4 hosts, $5"
     shift 2

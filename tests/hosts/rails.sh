@@ -5,26 +5,13 @@
 set -u
 export MARROW_TEST_RAILS=3 # the launcher's network is neither
 . "${top_srcdir:?}/tests/hosts/lib.sh"
-[ "${MPIRUN:-no}" != no ] || { echo "1..0 # SKIP no mpirun"; exit 0; }
-[ "${MARROW_HAVE_PMIX:-yes}" = yes ] || { echo "1..0 # SKIP built without PMIx"; exit 0; }
-[ -x "${nic[0]}" ] || { echo "1..0 # SKIP no virtual NIC"; exit 0; }
-on_hosts 4 "$0"
-nic=("${nic[0]}" --wire udp --link eth --devices 2 --net 10.78.0.0,10.79.0.0)
-. "$top_srcdir/tests/launch/lib.sh"
+jobs_on 4 "$0"
+nic=("${nic[0]}" --wire udp --link eth --devices 2 --net 10.78.0.0,10.79.0.0 --stats)
 . "$top_srcdir/tests/verbs/lib.sh"
 work=$build/tests/hosts/net_job
+second=srun # where there is none, mpirun again
+[ "$slurm" = yes ] || second=mpirun
 
-slurm=no
-if command -v srun > /dev/null && "$HOSTS" slurm; then slurm=yes; fi
-
-# across LAUNCHER NODES TRANSPORT COMMAND...: four PEs, under mpirun where there is no srun.
-across() {
-    local how=$1 nodes=$2 transport=$3
-    local -a line=("$HOSTS" mpirun -n 4 --map-by "ppr:$((4 / $2)):node")
-    shift 3
-    [ "$how" = mpirun ] || [ $slurm = no ] || line=(srun --mpi=pmix -N "$nodes" --ntasks-per-node=$((4 / nodes)))
-    go 150 "${line[@]}" env "${settings[@]}" "MARROW_TRANSPORT=$transport" "${nic[@]}" --stats "$@"
-}
 # passes LAUNCHER NODES TRANSPORT TEST
 passes() {
     across "$1" "$2" "$3" "$build/tests/mp/$4"
@@ -37,8 +24,8 @@ all_up() { [ "$(grep -cx up "$dir/out")" = 4 ]; }
 settings=(MARROW_IB_TIMEOUT=16 SHMEM_SYMMETRIC_SIZE=64M TAP_TIMEOUT=98 TAP_SHORT=1)
 passes mpirun 4 ibgda far_atomics
 "$HOSTS" wire all loss 5000 # each of two cables: 1 % of the packets
-across srun 2 proxy "$work" work 0 500
-holds "srun, 2 hosts, proxy, 1 % of packets lost: puts, gets, signals, atomics" grep -q "^worked well" "$dir/out"
+across $second 2 proxy "$work" work 0 500
+holds "$second, 2 hosts, proxy, 1 % of packets lost: puts, gets, signals, atomics" grep -q "^worked well" "$dir/out"
 holds "both networks are used" both tx_packets 50
 "$HOSTS" wire all loss 0
 
@@ -62,7 +49,7 @@ lost() {
 unconnected() {
     local name=$1 by="mlx5_$2 port 1" why=$3
     shift 3
-    across srun 4 proxy "$@"
+    across $second 4 proxy "$@"
     holds "$name: the job ends" ended
     holds "it is said where, to whom, and why" \
         grep -Eq "$by: PE [0-3] \(mlx5_1 port 1, 10\.79[.0-9]*\) has not answered .*$why" "$dir/err"
@@ -78,6 +65,6 @@ if [ "${MARROW_TEST_NODES:-some}" != some ]; then
     unconnected "a cable that is cut from the start" 1 "is its port down" "$work" work 0 300
     "$HOSTS" wire h3.2 down 0
     lost mpirun proxy 0
-    lost srun ibgda 0
+    lost $second ibgda 0
 fi
 done_testing
