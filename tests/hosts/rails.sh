@@ -53,7 +53,8 @@ unconnected() {
     holds "$name: the job ends" ended
     holds "it is said where, to whom, and why" \
         grep -Eq "$by: PE [0-3] \(mlx5_1 port 1, 10\.79[.0-9]*\) has not answered .*$why" "$dir/err"
-    holds "by what did not connect too" grep -Eq "no connection to PE [0-3] by $by: " "$dir/err"
+    # Of two PEs that give up at the same time, the one that the other ends may leave this line out.
+    holds "and no other device is blamed" test "$(grep "no connection to PE" "$dir/err" | grep -cv " by $by: ")" = 0
 }
 lost mpirun ibgda 1
 settings+=(MARROW_CONNECT_TIMEOUT=2)
