@@ -15,6 +15,12 @@ holds "six PEs of three hosts exchange" grep -qx "exchanged 6 by pmix key 0" "$d
 go 60 "$HOSTS" mpirun -n 6 --map-by node "$job" abort 1 7
 holds "a PE that aborts ends all hosts' PEs" eval '[ "$status" = 7 ] && soon 15000'
 
+# Field 41 is the class: 2 is SCHED_RR.
+if (chrt --rr 1 true) 2> /dev/null; then
+    class=$(cat /proc/[0-9]*/stat | awk '$2 == "(switch)" { print $41 }')
+    holds "the switch goes before the hosts' programs" test "$class" = 2
+fi
+
 # echo.py: answers what comes, or with HOST COUNT SECONDS says how many of COUNT packets to HOST come back, each in time.
 cat > "$dir/echo.py" << 'END'
 import socket, sys

@@ -324,11 +324,19 @@ static bool set_slice(int nice)
     return !syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* Clients spin; without a better claim to the processor each doorbell would wait for the end of their time slice. */
+/*
+ * Clients spin; without a better claim to the processor each doorbell would wait for the end of their time slice.  A real
+ * NIC has processors of its own, and the real-time class is as near as a thread comes to that: nice values count only among
+ * the threads of a session (sched_autogroup), and what has a nice value draws its session's share to its own processor.
+ */
 static void claim_processor(void)
 {
+    const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_RR) };
+
     prctl(PR_SET_NAME, "softhca");
     prctl(PR_SET_TIMERSLACK, 1000);
+    if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest))
+        return;
     if (!set_slice(NICE) && !set_slice(0))
         return; /* an older kernel: slower, not wrong */
 }

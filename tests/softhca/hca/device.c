@@ -18,7 +18,7 @@ static int waiters;              /* commands that want the lock; engines step ba
 static int engines_waiting;      /* atomic */
 static const struct hca *last_engine; /* atomic: whose round was the last one */
 
-enum { STEP_BACK = 200 };
+enum { STEP_BACK = 200, STEP_BACK_NS = 10000 };
 
 uint64_t hca_now_ns(void)
 {
@@ -44,12 +44,15 @@ void hca_unlock(struct hca *hca)
 
 /*
  * Engines take the lock all the time, and mutexes are not fair: without the step back commands would starve, and so would
- * the device whose engine sleeps while another one goes round and round.
+ * the device whose engine sleeps while another one goes round and round.  For a command it sleeps: a real-time thread yields
+ * to nobody but its like.
  */
 void hca_lock_engine(struct hca *hca)
 {
+    const struct timespec rest = { 0, STEP_BACK_NS };
+
     while (__atomic_load_n(&waiters, __ATOMIC_RELAXED) > 0)
-        sched_yield();
+        nanosleep(&rest, NULL);
     __atomic_add_fetch(&engines_waiting, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < STEP_BACK && __atomic_load_n(&engines_waiting, __ATOMIC_RELAXED) > 1
                     && __atomic_load_n(&last_engine, __ATOMIC_RELAXED) == hca; i++)
