@@ -41,7 +41,7 @@ mutant() {
 mutant "shared: record without release" "" \
     "shmemi_st_fenced_nic(q->dbrec, shmemi_sq_record(end))" "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
 mutant "private: record without release" "-p" \
-    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), 0)" \
+    "shmemi_st_rel_nic(q->dbrec, shmemi_sq_record(end), 1)" \
     "SHMEMI_ST_RLX(q->dbrec, shmemi_sq_record(end))"
 # The entries are behind the doorbell then, for all that the NIC can tell.
 for mode in -p ""; do
@@ -49,8 +49,8 @@ for mode in -p ""; do
         "(volatile uint64_t *)reg, v, __ATOMIC_RELEASE)" "(volatile uint64_t *)reg, v, __ATOMIC_RELAXED)" port.h
 done
 mutant "publish: baton taken without acquire" "" \
-    "if (SHMEMI_LD_GATE_GPU(q->dbrec) != shmemi_sq_record(c->idx)" \
-    "if (SHMEMI_LD_RLX_GPU(q->dbrec) != shmemi_sq_record(c->idx)"
+    "return SHMEMI_LD_GATE_GPU(q->dbrec) != shmemi_sq_record(c->idx)" \
+    "return SHMEMI_LD_RLX_GPU(q->dbrec) != shmemi_sq_record(c->idx)"
 mutant "reserve: baton taken without acquire" "" \
     "record = SHMEMI_LD_GATE_GPU(q->dbrec)" "record = SHMEMI_LD_RLX_GPU(q->dbrec)"
 mutant "turn: baton awaited without acquire" "-l 4" \

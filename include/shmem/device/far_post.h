@@ -409,21 +409,24 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_post_private(struct shmemi_sq *sq, uint32_t
     return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_PRIVATE, &c, opcode, raddr, rkey, seg, flags);
 }
 
-/* `taken` is reserved, but the ring is full, or others have to publish before. */
+#define SHMEMI_FAR_TURN 0x10000u /* beside an opcode: nobody has to publish before */
+
+/* `taken` is reserved, but the ring is full, others have to publish before, or the queue is none of the common ones. */
 SHMEMI_DEV_LARGE uint64_t shmemi_far_post_shared_late(struct shmemi_sq *sq, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
                                                       uint64_t x, uint64_t y, uint64_t taken)
 {
-    struct shmemi_sq_claim c = { shmemi_sq_first(taken, 1), taken, 0, 0 };
-    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
+    struct shmemi_sq_claim c = { shmemi_sq_first(taken, 1), taken, (opcode & SHMEMI_FAR_TURN) != 0, 0 };
     struct shmemi_v16 seg = { x, y };
+    struct shmemi_sq_fixed q;
 
     /* Pairs with the exchange in poll: the NIC has read what this block held. */
-    if (c.idx + 1 > SHMEMI_LD_GATE_GPU(&sq->done) + q.depth) {
+    if (c.idx + 1 > SHMEMI_LD_GATE_GPU(&sq->done) + sq->depth) {
         c.turn = 1;
         if (shmemi_sq_room_shared(sq, c.idx, 1))
             return SHMEMI_SQ_FAILED;
     }
-    return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_SHARED, &c, opcode, raddr, rkey, seg, 0);
+    q = shmemi_sq_fixed_of(sq);
+    return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_SHARED, &c, opcode & ~SHMEMI_FAR_TURN, raddr, rkey, seg, 0);
 }
 
 /* Rings: only private queues have batches. */
@@ -434,8 +437,8 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_post_shared(struct shmemi_sq *sq, uint32_t 
     struct shmemi_v16 seg = { x, y };
     struct shmemi_sq_claim c;
 
-    if (SHMEMI_UNLIKELY(!shmemi_sq_take_shared(sq, &q, 1, 0, &c) || !c.turn))
-        return shmemi_far_post_shared_late(sq, opcode, raddr, rkey, x, y, c.taken);
+    if (SHMEMI_UNLIKELY(!shmemi_sq_take_shared(sq, &q, 1, 0, &c) || !c.turn || !shmemi_sq_plain(&q)))
+        return shmemi_far_post_shared_late(sq, opcode | (c.turn ? SHMEMI_FAR_TURN : 0), raddr, rkey, x, y, c.taken);
     c.turn = 1;
     return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_SHARED, &c, opcode, raddr, rkey, seg, 0);
 }
