@@ -57,7 +57,7 @@ oshrun=$build/src/tools/oshrun
 bin=$out/bin
 mkdir -p "$bin"
 
-passed=0 failed=0 faults=''
+passed=0 failed=0 faults='' no_dbr=''
 # result STATUS NAME LOG SECONDS
 result() {
     if [ "$1" = 0 ]; then
@@ -145,7 +145,8 @@ all_with() {
     [ ! -x "$bin/nccl" ] || step 60 "NCCL in the same process, $n PEs $where" "$oshrun" -n "$n" "$bin/nccl"
 }
 
-# far_with WHERE NODES PES TESTS [NAME=VALUE]...: PEs as several nodes, whose kernels post to the virtual NIC.  $faults: its faults.
+# far_with WHERE NODES PES TESTS [NAME=VALUE]...: PEs as several nodes, whose kernels post to the virtual NIC.  $faults: its faults;
+# $no_dbr: it offers queues without a doorbell record, of up to 2^$no_dbr blocks.
 far_with() {
     local where="$3 PEs on $2 nodes, $1" nodes=$2 n=$3 names=$4 name
     local -a args=()
@@ -154,7 +155,7 @@ far_with() {
         args=()
         case $name in soak*) args=(1 10) ;; esac
         [ ! -x "$bin/$name" ] || step 60 "far $name, $where" env MARROW_TRANSPORT=ibgda MARROW_IB_TIMEOUT=16 MARROW_LOG=debug \
-            SHMEM_SYMMETRIC_SIZE=64M "$@" "$nic" ${faults:+--faults "$faults"} "$oshrun" --nodes "$nodes" -n "$n" \
+            SHMEM_SYMMETRIC_SIZE=64M "$@" "$nic" ${faults:+--faults "$faults"} ${no_dbr:+--no-dbr "$no_dbr"} "$oshrun" --nodes "$nodes" -n "$n" \
             "$bin/$name" ${args[@]+"${args[@]}"}
     done
 }
@@ -182,7 +183,9 @@ if mps_start "$out/mps"; then
     far_with "two NICs a PE" 2 2 "words rma far" SOFTHCA_DEVICES=2
     faults=loss=1%
     far_with "one packet of a hundred lost" 2 2 "words rma sync"
-    faults=
+    faults='' no_dbr=15
+    far_with "no doorbell records" 2 2 "words rma sync far count coll" MARROW_NO_DBR=on
+    no_dbr=''
     far_with "near and far peers" 2 4 "words rma sync far count coll soak soak_coll"
     [ ! -x "$bin/far_bad" ] || step 30 "far wrong key" far_fails key
     [ ! -x "$bin/far_bad" ] || step 30 "far wrong key, a wait" far_fails wait
