@@ -415,7 +415,7 @@ static void do_strange_bells(struct client *c)
     __atomic_store_n(&c->dbrec[MLX5_SND_DBR], htobe32(c->index), __ATOMIC_RELEASE);
     store(c, 0x800, value);
     usleep(50000);
-    tap_ok(be32toh(*(volatile uint32_t *)(void *)&c->cqe->wqe_counter) >> 16 != (uint16_t)(c->index - 1),
+    tap_ok(be16toh(*(volatile uint16_t *)&c->cqe->wqe_counter) != (uint16_t)(c->index - 1),
            "no record and no other register announces an entry");
     ring_number(c);
     tap_ok(!wait_for(c, (uint16_t)(c->index - 1)), "the queue's own register does");
