@@ -409,7 +409,7 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_post_private(struct shmemi_sq *sq, uint32_t
     return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_PRIVATE, &c, opcode, raddr, rkey, seg, flags);
 }
 
-#define SHMEMI_FAR_TURN 0x10000u /* beside an opcode: nobody has to publish before */
+#define SHMEMI_FAR_TURN 0x10000u /* beside an opcode: there is room, and nobody has to publish before */
 
 /* `taken` is reserved, but the ring is full, others have to publish before, or the queue is none of the common ones. */
 SHMEMI_DEV_LARGE uint64_t shmemi_far_post_shared_late(struct shmemi_sq *sq, uint32_t opcode, uint64_t raddr, shmemi_be32 rkey,
@@ -436,9 +436,10 @@ SHMEMI_DEV_LARGE uint64_t shmemi_far_post_shared(struct shmemi_sq *sq, uint32_t 
     const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(sq);
     struct shmemi_v16 seg = { x, y };
     struct shmemi_sq_claim c;
+    int turn = shmemi_sq_take_shared(sq, &q, 1, 0, &c) && c.turn; /* without room the record's 16 bits may mean another round */
 
-    if (SHMEMI_UNLIKELY(!shmemi_sq_take_shared(sq, &q, 1, 0, &c) || !c.turn || !shmemi_sq_plain(&q)))
-        return shmemi_far_post_shared_late(sq, opcode | (c.turn ? SHMEMI_FAR_TURN : 0), raddr, rkey, x, y, c.taken);
+    if (SHMEMI_UNLIKELY(!turn || !shmemi_sq_plain(&q)))
+        return shmemi_far_post_shared_late(sq, opcode | (turn ? SHMEMI_FAR_TURN : 0), raddr, rkey, x, y, c.taken);
     c.turn = 1;
     return shmemi_far_entry_out(sq, &q, SHMEMI_SQ_SHARED, &c, opcode, raddr, rkey, seg, 0);
 }
