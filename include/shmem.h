@@ -51,13 +51,21 @@
 typedef struct shmemi_ctx_opaque *shmem_ctx_t;
 typedef struct shmemi_team_opaque *shmem_team_t;
 
-#define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
-#define SHMEM_CTX_DEFAULT ((shmem_ctx_t)1)
+#ifdef __cplusplus /* where programs may be compiled with warnings about C's casts */
+#define SHMEMI_HANDLE(type, number) (reinterpret_cast<type>(number))
+#define SHMEMI_NO_HANDLE(type) (static_cast<type>(nullptr))
+#else
+#define SHMEMI_HANDLE(type, number) ((type)(number))
+#define SHMEMI_NO_HANDLE(type) ((type)0)
+#endif
 
-#define SHMEM_TEAM_INVALID ((shmem_team_t)0)
-#define SHMEM_TEAM_WORLD ((shmem_team_t)1)
+#define SHMEM_CTX_INVALID SHMEMI_NO_HANDLE(shmem_ctx_t)
+#define SHMEM_CTX_DEFAULT SHMEMI_HANDLE(shmem_ctx_t, 1)
+
+#define SHMEM_TEAM_INVALID SHMEMI_NO_HANDLE(shmem_team_t)
+#define SHMEM_TEAM_WORLD SHMEMI_HANDLE(shmem_team_t, 1)
 /* The PEs that reach one another's symmetric memory by load and store. */
-#define SHMEM_TEAM_SHARED ((shmem_team_t)2)
+#define SHMEM_TEAM_SHARED SHMEMI_HANDLE(shmem_team_t, 2)
 
 /* ---- Thread levels (section 9.2), in ascending order ---- */
 

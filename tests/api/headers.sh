@@ -4,6 +4,7 @@
 set -u
 inc="-I$top_srcdir/include -I$top_builddir/include"
 warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"
+warn_cxx="-Wold-style-cast -Wzero-as-null-pointer-constant -Wconversion -Wsign-conversion -Wcast-qual"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 n=0 bad=0
@@ -20,8 +21,10 @@ point() { # STATUS TEXT
 }
 
 compile() { # COMPILER STD LANGUAGE FILE
+    local more=
+    [ "$3" = c ] || more=$warn_cxx
     # shellcheck disable=SC2086
-    $1 -std="$2" -x "$3" $inc $warn -fsyntax-only "$4" >"$tmp/log" 2>&1
+    $1 -std="$2" -x "$3" $inc $warn $more -fsyntax-only "$4" >"$tmp/log" 2>&1
 }
 
 # All headers in one standard of each language; in the others those that are not one #include of another.
