@@ -217,7 +217,8 @@ int osh_spawn_pe(struct osh_job *job, int pe)
     if (null >= 0)
         close(null);
     if (p->pid < 0) {
-        osh_say("cannot start PE %d of %d: %s", pe, job->n_pes, strerror(-rc));
+        osh_say("cannot start PE %d of %d: %s%s", pe, job->n_pes, strerror(-rc),
+                rc == -EAGAIN ? "; this user may have no more processes (ulimit -u)" : "");
         close_pair(out);
         close_pair(err);
         return rc;

@@ -10,7 +10,7 @@ LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN))
 
 LIB_SRC := $(wildcard $(T)/preload/*.c $(T)/uverbs/*.c $(T)/fw/*.c $(T)/hca/*.c $(T)/engine/*.c $(T)/wire/*.c $(T)/mem/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/%.o)
-RUN_OBJ := $(O)/$(T)/tools/softhca-run.o $(O)/$(T)/tools/jobdir.o
+RUN_OBJ := $(O)/$(T)/tools/softhca-run.o $(O)/$(T)/tools/jobdir.o $(O)/$(T)/tools/settings.o $(O)/plain/fault.o
 
 all: $(O)/libsofthca.so $(O)/softhca-run $(O)/softhca-stat
 
@@ -24,8 +24,8 @@ STAT_OBJ := $(O)/$(T)/tools/softhca-stat.o $(O)/plain/ctl_client.o
 $(O)/softhca-stat: $(STAT_OBJ)
 	$(CC) -o $@ $^
 
-$(O)/plain/ctl_client.o: override SAN :=
-$(O)/plain/ctl_client.o: $(T)/wire/ctl_client.c
+$(O)/plain/%.o: override SAN :=
+$(O)/plain/%.o: $(T)/wire/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
 

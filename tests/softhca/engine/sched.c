@@ -444,6 +444,11 @@ int eng_start(struct hca *hca)
     err = -pthread_create(&e->thread, NULL, engine_thread, e);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     e->running = !err;
+    if (err)
+        hca_log(HCA_LINT, "no thread for the device: %s%s", strerror(-err),
+                err == -EAGAIN   ? "; is the number of processes limited too low (ulimit -u)?"
+                : err == -EINVAL ? "; a process that has left its PID namespace (unshare -p without -f) can start none"
+                                 : "");
     return err;
 }
 

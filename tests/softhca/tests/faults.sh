@@ -84,11 +84,49 @@ fi
 kill "$server" 2>/dev/null
 wait "$server" 2>/dev/null
 
-"$SOFTHCA_RUN" --faults nonsense=1% ibv_devinfo >"$work/out" 2>&1
-if grep -q nonsense "$work/out"; then
-    ok "a fault list that cannot be read is named"
-else
-    not_ok "a fault list that cannot be read is named"
-    show "$work/out"
-fi
+# refused WORD OPTION...: softhca-run names what it cannot read, and starts nothing.
+refused() {
+    local word=$1
+    shift
+    timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" "$@" echo started >"$work/out" 2>&1
+    if [ $? -eq 2 ] && grep -q "must be.*'$word'\|'${word}[^']*'.*lists the faults\|'$word' is no\|$word: No such file" "$work/out" &&
+        ! grep -q started "$work/out"; then
+        ok "refused: ${*:-$word, in the environment}"
+    else
+        not_ok "refused: ${*:-$word, in the environment}"
+        show "$work/out"
+    fi
+}
+refused nonsense=1% --faults nonsense=1%
+refused delay=1% --faults loss=1%,delay=1%
+refused dup=1 --devices 2 --faults mlx5_1:dup=1
+for bad in "devices 9" "devices 0" "nodes none" "nodes 0" "nodes 2x" "log 4" "no-dbr 16" "no-dbr yes" "seed x" "wire tcp" "link roce" \
+    "net 127.77.0" "net 127.77.0.0,x"; do
+    refused "${bad##*[ ,]}" "--${bad% *}" "${bad#* }"
+done
+refused /no/folder --trace /no/folder/file
+refused /no/folder --pcap /no/folder/file
+SOFTHCA_NO_DBR=32 refused 32
+SOFTHCA_FAULTS=loss refused loss
+
+# limited NAME LIMIT PATTERN: with that ulimit, which does not hold for root, it says why it cannot go on.
+limited() {
+    local -a user=()
+    [ "$(id -u)" != 0 ] || user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    if ! ${user[@]+"${user[@]}"} test -x "$SOFTHCA_RUN" 2>/dev/null; then
+        skip "$1" "another user may not run it here"
+        return
+    fi
+    TMPDIR=/tmp timeout -k 5 "$CLIENT_LIMIT" ${user[@]+"${user[@]}"} \
+        bash -c "ulimit $2; exec \"\$0\" ibv_devinfo" "$SOFTHCA_RUN" 2>&1 | cat >"$work/out"
+    if grep -q "$3" "$work/out"; then
+        ok "$1"
+    else
+        not_ok "$1"
+        show "$work/out"
+    fi
+}
+limited "no file may be written" "-f 0" "a file may have 0 bytes here (ulimit -f)"
+limited "no large file may be" "-f 100000" "a file may have [0-9]*0000 bytes here (ulimit -f)"
+limited "no more processes" "-u 1" "this user may have no more processes (ulimit -u)"
 plan

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes, guards and removes the folder of a job. */
 #include "tools/jobdir.h"
+#include "uverbs/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -238,16 +239,28 @@ static int start_cleaner(struct jobdir *job, int lock_fd)
     return job->cleaner < 0 ? -1 : 0;
 }
 
-/* Asked before there is a folder: to remove it takes descriptors too. */
-static bool enough_descriptors(void)
+/* Asked before there is a folder: to remove it takes descriptors too, and a file too large is a signal. */
+static bool limits_allow(void)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= FD_LEAST)
-        return true;
-    fprintf(stderr, "softhca-run: a process may open %llu files here (ulimit -n), and at least %d are needed\n",
-            (unsigned long long)limit.rlim_cur, FD_LEAST);
-    return false;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < FD_LEAST) {
+        fprintf(stderr, "softhca-run: a process may open %llu files here (ulimit -n), and at least %d are needed\n",
+                (unsigned long long)limit.rlim_cur, FD_LEAST);
+        return false;
+    }
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < (rlim_t)UV_FILE_BYTES) {
+        fprintf(stderr, "softhca-run: a file may have %llu bytes here (ulimit -f), and a device's, which is sparse, has %llu\n",
+                (unsigned long long)limit.rlim_cur, (unsigned long long)UV_FILE_BYTES);
+        return false;
+    }
+    return true;
+}
+
+void jobdir_failed(const char *what)
+{
+    fprintf(stderr, "softhca-run: %s: %s%s\n", what, strerror(errno),
+            errno == EAGAIN ? "; this user may have no more processes (ulimit -u)" : "");
 }
 
 int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
@@ -255,7 +268,7 @@ int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
     char lock_name[sizeof job->path + 8];
     int lock_fd, root, err;
 
-    if (!enough_descriptors())
+    if (!limits_allow())
         return -1;
     snprintf(job->path, sizeof job->path, "%s/softhca-%u-XXXXXX", base_folder(), (unsigned)getuid());
     if (!mkdtemp(job->path)) {
@@ -271,7 +284,7 @@ int jobdir_make(struct jobdir *job, bool eth, unsigned devices)
         err = lock_fd < 0 || start_cleaner(job, lock_fd);
     }
     if (err) {
-        fprintf(stderr, "softhca-run: %s: %s\n", job->path, strerror(errno));
+        jobdir_failed(job->path);
         remove_tree(job->path);
         return -1;
     }

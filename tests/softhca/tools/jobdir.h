@@ -16,6 +16,8 @@ enum { JOBDIR_MAX_DEVICES = 8 };
 
 /* 0, or -1 with a message printed. */
 int jobdir_make(struct jobdir *job, bool eth, unsigned devices);
+/* Says that something, a fork perhaps, has failed (errno). */
+void jobdir_failed(const char *what);
 /* Removes folders of this user whose cleaner is gone. */
 void jobdir_sweep(void);
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "tools/jobdir.h"
+#include "tools/settings.h"
 
 enum { EXIT_USAGE = 2, EXIT_SETUP = 125, EXIT_EXEC = 126, CLEAN_WAIT_MS = 2000 };
 
@@ -83,14 +84,11 @@ static void set_faults(const char *spec, struct options *options)
         options->faulty = device + 1;
 }
 
-/* What the library will read as well; 0: no sensible number. */
 static unsigned devices(void)
 {
     const char *text = getenv("SOFTHCA_DEVICES");
-    char *end;
-    unsigned long n = text && *text ? strtoul(text, &end, 10) : 1;
 
-    return n < 1 || n > JOBDIR_MAX_DEVICES || (text && *text && *end) ? 0 : (unsigned)n;
+    return text && *text ? (unsigned)strtoul(text, NULL, 0) : 1;
 }
 
 static void one_option(int opt, struct options *options)
@@ -171,10 +169,8 @@ static void parse(int argc, char **argv, struct options *options)
         usage(stderr);
         exit(EXIT_USAGE);
     }
-    if (!devices()) {
-        fprintf(stderr, "softhca-run: the number of devices must be from 1 to %d\n", JOBDIR_MAX_DEVICES);
+    if (!settings_good())
         exit(EXIT_USAGE);
-    }
     if (options->faulty > devices()) { /* a test would pass with no faults at all */
         fprintf(stderr, "softhca-run: --faults names mlx5_%u, but --devices is %u\n", options->faulty - 1, devices());
         exit(EXIT_USAGE);
@@ -285,6 +281,8 @@ int main(int argc, char **argv)
     command_pid = fork();
     if (command_pid == 0)
         run_command(argv + optind, &old);
+    if (command_pid < 0)
+        jobdir_failed(argv[optind]);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);

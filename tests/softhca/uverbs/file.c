@@ -135,6 +135,8 @@ int uv_open(unsigned index, int flags)
     fd = memfd_create("uverbs", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (fd < 0 || ftruncate(fd, UV_FILE_BYTES)) {
         err = -errno;
+        hca_log(HCA_LINT, "no file for the device: %m%s",
+                err == -EFBIG ? "; the size of files is limited (ulimit -f), and this one is sparse, of 1 TiB" : "");
         if (fd >= 0)
             close(fd);
         return err;
