@@ -27,11 +27,14 @@ static const char *const mapped[] = {
 
 static char root[PATH_MAX / 2];
 static size_t root_len;
+static bool ready;
 
 void pre_init(void)
 {
     char absolute[PATH_MAX];
 
+    if (__atomic_exchange_n(&ready, true, __ATOMIC_RELAXED))
+        return;
     hca_config_read();
     if (!hca_config.dir)
         return;
@@ -45,14 +48,17 @@ void pre_init(void)
     root_len = strlen(root);
 }
 
+/* The constructor of another library that opens a device may run before ours. */
 bool pre_active(void)
 {
+    if (!__atomic_load_n(&ready, __ATOMIC_RELAXED))
+        pre_init();
     return root_len != 0;
 }
 
 const char *pre_map(const char *path, char *buf)
 {
-    if (!root_len || !path || path[0] != '/')
+    if (!pre_active() || !path || path[0] != '/')
         return path;
     for (size_t i = 0; i < sizeof mapped / sizeof *mapped; i++) {
         if (strncmp(path, mapped[i], strlen(mapped[i])))
@@ -65,7 +71,7 @@ const char *pre_map(const char *path, char *buf)
 
 void pre_unmap(char *path)
 {
-    if (root_len && !strncmp(path, root, root_len) && path[root_len] == '/')
+    if (pre_active() && !strncmp(path, root, root_len) && path[root_len] == '/')
         memmove(path, path + root_len, strlen(path + root_len) + 1);
 }
 
@@ -81,7 +87,7 @@ int pre_node(const char *path)
 {
     size_t n = strlen(NODE);
 
-    if (!root_len || !path || strncmp(path, NODE, n) || !path[n] || path[n + 1])
+    if (!pre_active() || !path || strncmp(path, NODE, n) || !path[n] || path[n + 1])
         return -1;
     return device_number(path + n);
 }
@@ -202,7 +208,7 @@ int pre_open_generated(int dirfd, const char *path)
     char name[PATH_MAX], text[GENERATED_BYTES];
     int saved = errno, fd = -1;
 
-    if (!root_len || !path)
+    if (!pre_active() || !path)
         return -1;
     if (hca_config.nodes > 1 && !strcmp(path, "/proc/sys/kernel/random/boot_id")) {
         boot_text(text);

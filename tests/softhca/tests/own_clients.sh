@@ -58,5 +58,15 @@ tap "two devices, one port down" "--devices 2 --faults mlx5_1:port=down" "$SOFTH
 tap "two devices, one with errors" "--devices 2 --faults mlx5_1:qperr=1:0x02" "$SOFTHCA_BIN/check_rails" error
 tap "two devices, one dies" "--devices 2 --faults mlx5_1:die=20ms" "$SOFTHCA_BIN/check_rails" death
 tap "threads" "" "$SOFTHCA_BIN/check_threads"
+early=$SOFTHCA_BIN/.libs/early.so
+if [ ! -e "$early" ]; then
+    skip "a device opened by a library's constructor" "$early is not built"
+elif timeout -k 5 "$CLIENT_LIMIT" "$SOFTHCA_RUN" sh -c "LD_PRELOAD=\$LD_PRELOAD:$early exec true" >"$work/out" 2>&1 &&
+    grep -qx 'opened early: yes' "$work/out"; then
+    ok "a device opened by a library's constructor"
+else
+    not_ok "a device opened by a library's constructor"
+    show "$work/out"
+fi
 tap "random commands" "" "$SOFTHCA_BIN/fuzz_cmd" "${SOFTHCA_FUZZ_SECONDS:-5}"
 plan
