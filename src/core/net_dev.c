@@ -69,6 +69,8 @@ static struct {
     } doors[SHMEMI_NIC_RAILS];
     char door_why[120];              /* a page that cannot be mapped: why */
     bool bare;                       /* MARROW_NO_DBR: queues without a doorbell record, on rails that can */
+    bool short_of_pages[SHMEMI_NIC_RAILS]; /* that rail has no doorbell page left for such a queue */
+    bool forbidden;                  /* MARROW_STRICT forbids what was met: no other way is to be tried */
     struct shmemi_dev_report *report, *looked; /* looked: by this file's thread */
     unsigned turn;
     bool proxy; /* kernels leave their requests to a thread: rows are channels */
@@ -335,6 +337,30 @@ static uint64_t slot_of(size_t slot)
     return (uint64_t)(uintptr_t)it.area + SHMEMI_DEV_SLOTS_OFF + slot * SHMEMI_DEV_SLOT;
 }
 
+static bool wants_bare(void)
+{
+    return !strcasecmp(shmemi_env.no_dbr, "on");
+}
+
+/*
+ * Each queue without a doorbell record takes a page of its own, and a device has some hundred to some thousand: queues beyond have
+ * records as ever.  Said once a rail, unless MARROW_NO_DBR is auto.
+ */
+static int look_at_record(const struct shmemi_nic_queue *q)
+{
+    const struct shmemi_nic *rail = q->nic;
+
+    if (!it.bare || rail->record_why || q->sq.flags & SHMEMI_SQ_NO_RECORD || it.short_of_pages[rail->rail])
+        return 0;
+    it.short_of_pages[rail->rail] = true;
+    if (!wants_bare())
+        return 0;
+    it.forbidden = shmemi_downgrade("net", "%s port %d has no doorbell page left for a queue without a record (MARROW_NO_DBR=on): "
+                                    "further queues of kernels have one; fewer contexts or a smaller MARROW_DEVICE_QPS need fewer "
+                                    "pages", rail->device, rail->port) != 0;
+    return it.forbidden ? -EOPNOTSUPP : 0;
+}
+
 static int open_row(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_private)
 {
     unsigned row = it.rows;
@@ -348,6 +374,8 @@ static int open_row(const struct shmemi_dev_state *s, shmem_ctx_t ctx, bool is_p
         if (!wants_queue(s, pe))
             continue;
         rc = shmemi_net.module->queue_open(shmemi_net.nic, pe, how, it.memory, q);
+        if (!rc)
+            rc = look_at_record(q);
         if (!rc && is_private)
             give_slot(q, index_of(row - it.spread, pe));
         if (!rc)
@@ -498,6 +526,13 @@ static int fill(struct shmemi_dev_state *s)
     return rc;
 }
 
+static const char *records_text(void)
+{
+    if (!it.bare || shmemi_net.nic->record_why)
+        return "";
+    return it.short_of_pages[0] ? ", some without doorbell records" : " without doorbell records";
+}
+
 /* Why kernels cannot drive this NIC; NULL: they can. */
 static const char *unfit(void)
 {
@@ -527,7 +562,7 @@ static int say_proxy(const char *why)
  */
 static int want_bare(void)
 {
-    bool on = !strcasecmp(shmemi_env.no_dbr, "on");
+    bool on = wants_bare();
     int rc = 0;
 
     it.bare = on || !strcasecmp(shmemi_env.no_dbr, "auto");
@@ -596,20 +631,19 @@ int shmemi_net_dev_up(struct shmemi_dev_state *s, struct shmemi_dev_report *repo
     if (rc)
         return rc;
     rc = host ? -EOPNOTSUPP : bring_up(s, &shmemi_gpu_near_memory, why_near, sizeof why_near);
-    if (rc) {
+    if (rc && !it.forbidden) {
         rc = bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
-        if (rc) {
+        if (rc && !it.forbidden) {
             rc = say_proxy(why);
             return rc ? rc : bring_up(s, &shmemi_gpu_host_memory, why, sizeof why);
         }
-        if (!host)
+        if (!rc && !host)
             rc = shmemi_downgrade("net", "%s: the queues that kernels post to lie in host memory, so each post crosses PCIe",
                                   why_near);
     }
     if (!rc && shmemi.my_pe == 0)
         shmemi_info("net", "kernels reach PEs of other nodes by ibgda: %s port %d, queues in %s%s, %u for each PE",
-                    shmemi_net.nic->device, shmemi_net.nic->port, it.memory->name,
-                    it.bare && !shmemi_net.nic->record_why ? " without doorbell records" : "", it.spread);
+                    shmemi_net.nic->device, shmemi_net.nic->port, it.memory->name, records_text(), it.spread);
     return rc;
 }
 
@@ -668,6 +702,8 @@ unsigned shmemi_net_dev_ctx(const struct shmemi_dev_state *s, shmem_ctx_t ctx, l
     pthread_mutex_lock(&it.lock);
     row = row_for(s, ctx, options & SHMEM_CTX_PRIVATE);
     pthread_mutex_unlock(&it.lock);
+    if (it.forbidden)
+        shmemi_end_job(1); /* said already */
     return row & SHMEMI_DEV_ROW_PRIVATE && options & SHMEMI_CTX_IN_BATCH ? row | SHMEMI_DEV_ROW_BATCH : row;
 }
 
@@ -731,6 +767,7 @@ void shmemi_net_dev_down(void)
         close_row(row);
     doors_down();
     memory_down();
+    memset(it.short_of_pages, 0, sizeof it.short_of_pages);
     it.memory = NULL;
     it.proxy = false;
     it.report = it.looked = NULL;

@@ -106,7 +106,7 @@ enum { SHMEMI_NIC_IN_PLACE = 0x100 };
 /* How a queue is opened. */
 enum {
     SHMEMI_NIC_SHARED = 1, /* several threads post */
-    /* Kind MLX5, for kernels: without a doorbell record where its rail can, as the flags of `sq` say then. */
+    /* Kind MLX5, for kernels: without a doorbell record where its rail can and has a doorbell page left, as the flags of `sq` say. */
     SHMEMI_NIC_NO_RECORD = 2,
 };
 

@@ -50,6 +50,25 @@ MARROW_NO_DBR=on says "no such queues are offered" "$need.*it does not offer the
 MARROW_NO_DBR=on MARROW_STRICT=1 says "the same is the end with MARROW_STRICT" "$need.*it does not offer them" 1
 MARROW_NO_DBR=on SOFTHCA_NO_DBR=6 says "none as long" "$need.*they hold 64 entries at most, and MARROW_QUEUE_DEPTH asks for 1024" 0
 MARROW_NO_DBR=auto says "auto does not complain" "queues in GPU memory, 1 for each PE" 0
+
+# A device that runs out of doorbell pages: two for all queues with records, and one more for each without.
+said() { cat "$dir/out" "$dir/err" | grep -Eq -- "$1"; }
+short="mlx5_0 port 1 has no doorbell page left for a queue without a record \(MARROW_NO_DBR=on\): "
+another="kernels do not post|host memory|cannot communicate: mem"
+export SOFTHCA_NO_DBR=15
+export SOFTHCA_FAULTS=pages=5 MARROW_DEVICE_QPS=4
+MARROW_NO_DBR=on SOFTHCA_STATS=1 says "not enough doorbell pages" "${short}further queues of kernels have one" 0
+holds "both kinds of queue are rung" eval 'said "bare_doorbells +[1-9]" && said "queues in GPU memory, some without doorbell records"'
+MARROW_NO_DBR=on MARROW_STRICT=1 says "the same is the end with MARROW_STRICT" "$short" 1
+holds "no other way is tried then" eval '! said "$another"'
+MARROW_NO_DBR=auto MARROW_STRICT=1 says "auto does not complain of that either" "queues in GPU memory, some without doorbell records" 0
+holds "nor warns" eval '! grep -q "no doorbell page left" "$dir/err"'
+unset SOFTHCA_FAULTS MARROW_DEVICE_QPS
+for strict in 0 1; do
+    MARROW_NO_DBR=on MARROW_STRICT=$strict SOFTHCA_FAULTS=pages=4 go 100 "$nic" "$oshrun" --nodes 2 -n 2 "$here/far"
+    holds "a context comes when the pages are used up, MARROW_STRICT=$strict" eval '[ $((status != 0)) = $strict ] && said "$short"'
+done
+unset SOFTHCA_NO_DBR
 MARROW_DEVICE_QPS=3 says "a bad number of queues" "MARROW_DEVICE_QPS is 3" 1
 MARROW_IBGDA_MEMORY=disk says "a bad place of queues" "MARROW_IBGDA_MEMORY is \"disk\"" 1
 

@@ -66,7 +66,6 @@ struct shmemi_ibgda {
     char record_why[100]; /* why queues need a doorbell record; "": they do not */
     pthread_mutex_t pages_lock;
     struct shmemi_ibgda_page *pages;
-    bool said_no_page; /* a queue found no doorbell page of its own */
 };
 
 /* cmd.c: a command, `object` NULL for those that need none.  Logs a refusal as `what`, unless that is NULL. */

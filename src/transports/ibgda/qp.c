@@ -64,22 +64,6 @@ static int to_init(struct shmemi_verbs_nic *nic, struct queue *q, bool answers)
     return shmemi_ibgda_modify(nic, "initialise a queue pair (RST2INIT)", q->qp, in, sizeof in);
 }
 
-/* A device has some hundred pages to some thousand; queues beyond have a record as ever. */
-static int take_page(struct shmemi_verbs_nic *nic, struct queue *q)
-{
-    bool strict = nic->config->strict;
-
-    q->page = shmemi_ibgda_page_take(nic);
-    if (q->page)
-        return 0;
-    if (strict || !__atomic_exchange_n(&nic->ibgda->said_no_page, true, __ATOMIC_RELAXED))
-        shmemi_verbs_log(nic->config, strict ? SHMEMI_VERBS_ERR : SHMEMI_VERBS_WARN,
-                         SHMEMI_VERBS_AT " has no doorbell page left for a queue without a record (MARROW_NO_DBR): further queues of "
-                                         "kernels have one; fewer contexts or a smaller MARROW_DEVICE_QPS need fewer pages%s",
-                         SHMEMI_VERBS_AT_ARGS(nic), strict ? "; MARROW_STRICT=1 forbids it" : "");
-    return strict ? -EOPNOTSUPP : 0;
-}
-
 static uint32_t page_of(const struct shmemi_verbs_nic *nic, const struct queue *q, bool answers)
 {
     return (answers ? nic->ibgda->idle_uar : q->page ? q->page->uar : nic->ibgda->uar)->page_id;
@@ -254,7 +238,7 @@ static int create(struct shmemi_verbs_nic *nic, int how, const struct shmemi_nic
     int status = q ? shmemi_ibgda_place_take(nic, memory, &q->place) : -ENOMEM;
 
     if (!status && how & SHMEMI_NIC_NO_RECORD && !nic->nic.record_why)
-        status = take_page(nic, q);
+        q->page = shmemi_ibgda_page_take(nic); /* NULL, there is none left: it has a record */
     if (!status)
         status = shmemi_ibgda_make_cq(nic, q->place, false, &q->cq, &q->cqn);
     if (!status)

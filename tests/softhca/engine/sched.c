@@ -429,6 +429,7 @@ int eng_open(struct hca *hca)
     wire_set_link(e->wire, hca->link_up);
     hca->no_gids = e->faults.no_gids;
     hca->memlock = e->faults.memlock;
+    hca->uar_most = e->faults.pages;
     return 0;
 }
 

@@ -341,6 +341,7 @@ struct hca {
     bool link_up;
     bool no_gids;                /* an injected fault: the GID table is empty */
     uint64_t memlock, pinned;    /* bytes that may be and are registered; memlock 0: no limit */
+    uint32_t uar_most;           /* doorbell pages at most; 0: as many as uar[] has room for */
     struct hca_identity id;
 
     struct hca_uar uar[HCA_MAX_UAR];   /* index 0 is never used; page_id is the index */

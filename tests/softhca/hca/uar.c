@@ -36,7 +36,9 @@ struct hca_pd *hca_pd_find(struct hca *hca, uint32_t pdn)
 
 int hca_uar_new(struct hca *hca, uint8_t *page, bool dedicated, struct hca_uar **out)
 {
-    for (uint32_t i = 1; i < HCA_MAX_UAR; i++) {
+    uint32_t most = hca->uar_most && hca->uar_most < HCA_MAX_UAR ? hca->uar_most : HCA_MAX_UAR - 1;
+
+    for (uint32_t i = 1; i <= most; i++) {
         struct hca_uar *uar = &hca->uar[i];
 
         if (uar->used)

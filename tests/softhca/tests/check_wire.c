@@ -114,19 +114,19 @@ static bool fault_text(void)
 {
     static const char *const bad[] = { "loss", "loss=", "loss=101%", "loss=1", "delay=1%", "qperr=0", "nonsense=1%",
                                        "loss=1%,,", "linkdown=5", "die=x", "deny=", "loss=1% ", "delay=1%:5", "port=up", "gids=0",
-                                       "memlock=0", "memlock=1x" };
+                                       "memlock=0", "memlock=1x", "pages=0", "pages=4k" };
     struct fault_plan *p = calloc(1, sizeof(*p)), *q = calloc(1, sizeof(*q));
     const char *where = NULL;
     char text[256], again[256];
     bool good = !fault_parse(p, "loss=1%,dup=0.5%,reorder=2%,corrupt=1%,rnr=5%,delay=2%:300us,doorbell=50us,qperr=7:0x10,"
-                                "linkdown=200ms+50ms,die=5000p,deny=40p,port=down,gids=none,memlock=64k", 9, &where);
+                                "linkdown=200ms+50ms,die=5000p,deny=40p,port=down,gids=none,memlock=64k,pages=8", 9, &where);
 
     fault_print(p, text, sizeof(text));
     good = good && !fault_parse(q, text, 9, &where);
     fault_print(q, again, sizeof(again));
     good = good && !strcmp(text, again) && p->qp_error_after == 7 && p->qp_error_syndrome == 0x10 &&
            p->delay_us == 300 && p->die.packets == 5000 && p->deny.packets == 40 && p->link_down_ns == 50000000 && p->port_down &&
-           p->no_gids && p->memlock == 65536;
+           p->no_gids && p->memlock == 65536 && p->pages == 8;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (!fault_parse(p, bad[i], 1, &where)) {
             printf("# accepted: %s\n", bad[i]);

@@ -137,6 +137,17 @@ static const char *parse_bytes(const char *s, uint64_t *out)
     return end + 1;
 }
 
+static const char *parse_pages(const char *s, uint32_t *out)
+{
+    uint64_t n;
+    const char *end = parse_count(s, 10, &n);
+
+    if (!end || !n || n > UINT32_MAX)
+        return NULL;
+    *out = (uint32_t)n;
+    return end;
+}
+
 /* One item; returns where it ends, NULL when it is wrong. */
 static const char *parse_item(const char *s, struct fault_plan *p)
 {
@@ -175,6 +186,8 @@ static const char *parse_item(const char *s, struct fault_plan *p)
         return parse_word(v, "none", &p->no_gids);
     if (ITEM("memlock"))
         return parse_bytes(v, &p->memlock);
+    if (ITEM("pages"))
+        return parse_pages(v, &p->pages);
 #undef ITEM
     return NULL;
 }
@@ -348,6 +361,10 @@ void fault_print(const struct fault_plan *plan, char *out, size_t len)
         at = add(out, len, at, "gids=none");
     if (plan->memlock) {
         snprintf(item, sizeof(item), "memlock=%llu", (unsigned long long)plan->memlock);
+        at = add(out, len, at, item);
+    }
+    if (plan->pages) {
+        snprintf(item, sizeof(item), "pages=%u", plan->pages);
         add(out, len, at, item);
     }
 }

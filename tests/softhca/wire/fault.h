@@ -41,6 +41,7 @@ struct fault_plan {
     bool port_down;              /* from the start, for good */
     bool no_gids;                /* an empty GID table */
     uint64_t memlock;            /* bytes that may be registered; 0: no limit */
+    uint32_t pages;              /* doorbell pages that a process gets; 0: as many as the device model has */
     bool any_packet;             /* some packet fault is on */
     /*
      * Packets that met a fault, and how often they were sent since: a retransmission gets a verdict of its own, else a
@@ -55,7 +56,7 @@ struct fault_plan {
 
 /*
  * Reads a list such as "loss=1%,dup=0.5%,reorder=1%,delay=2%:300us,corrupt=1%,rnr=5%,doorbell=50us,qperr=100:0x02,
- * linkdown=200ms+50ms,die=5000p,deny=200p,port=down,gids=none,memlock=64k". NULL and "" mean no fault. -EINVAL: nothing
+ * linkdown=200ms+50ms,die=5000p,deny=200p,port=down,gids=none,memlock=64k,pages=8". NULL and "" mean no fault. -EINVAL: nothing
  * was changed and *bad_out points to the item that is wrong.
  */
 int fault_parse(struct fault_plan *plan, const char *spec, uint64_t seed, const char **bad_out);
