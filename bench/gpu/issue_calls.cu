@@ -57,6 +57,21 @@ template <int Private> struct call_put_signal {
     }
 };
 
+template <int Private> struct call_put_signal_add {
+    __device__ void operator()(struct shmemi_sq *, int) const
+    {
+        shmem_ctx_uint64_put_signal_nbi(ctx<Private>(), heap, heap + 1024, 512, heap + 8, 1, SHMEM_SIGNAL_ADD, 1);
+    }
+};
+
+/* Eight bytes, which may change at once. */
+template <int Private> struct call_put_signal_word {
+    __device__ void operator()(struct shmemi_sq *, int i) const
+    {
+        shmem_ctx_uint64_put_signal(ctx<Private>(), heap, heap + 64, 1, heap + 8, (uint64_t)i, SHMEM_SIGNAL_SET, 1);
+    }
+};
+
 template <int Private> struct call_iput {
     __device__ void operator()(struct shmemi_sq *, int) const
     {
@@ -154,6 +169,8 @@ int main(int argc, char **argv)
     row(&b, "call_put_nbi_private", call_put_nbi<1>(), 1, 1, 1, 1);
     row(&b, "call_put_long_private", call_put_long<1>(), 1, 1, 1, 1);
     row(&b, "call_put_signal_private", call_put_signal<1>(), 1, 1, 2, 1);
+    row(&b, "call_put_signal_add_private", call_put_signal_add<1>(), 1, 1, 2, 1);
+    row(&b, "call_put_signal_word_private", call_put_signal_word<1>(), 1, 1, 2, 1);
     row(&b, "call_iput_private", call_iput<1>(), 1, WORDS, 1, 1);
     tell(&j, &b, PRIVATE_QUEUE, 1);
     row(&b, "call_p_batch", stream_of<call_p<1> >(), 1, DEPTH / 4, 1, 1);
@@ -162,6 +179,8 @@ int main(int argc, char **argv)
     row(&b, "call_p", call_p<0>(), 1, 1, 1, 1);
     row(&b, "call_put_long", call_put_long<0>(), 1, 1, 1, 1);
     row(&b, "call_put_signal", call_put_signal<0>(), 1, 1, 2, 1);
+    row(&b, "call_put_signal_add", call_put_signal_add<0>(), 1, 1, 2, 1);
+    row(&b, "call_put_signal_word", call_put_signal_word<0>(), 1, 1, 2, 1);
     row(&b, "call_iput", call_iput<0>(), 1, WORDS, 1, 1);
     row(&b, "call_p_warp", call_p_warp(), 32, 32, 1, 1);
     return b.errors;

@@ -23,7 +23,7 @@
 struct args {
     uint64_t *in;    /* symmetric: WORDS a lane and PE */
     uint64_t *out;   /* symmetric: WORDS a lane */
-    uint64_t *sig;   /* symmetric: one a PE */
+    uint64_t *sig;   /* symmetric: two a lane */
     char *bytes;     /* symmetric: LONG a lane */
     char *local;     /* LONG a lane that no NIC knows */
     int *bad;
@@ -204,6 +204,54 @@ KERNEL(own_queue, struct args)
     *a.bad += *a.in != STREAM || *a.sig != 40;
 }
 
+#define ROUNDS 60
+
+/*
+ * Data with their signal, set and added, to a PE that sends the same way: a word, memory in place and inline, waited for or not, with
+ * single entries between, so that pairs begin at odd places of the ring, too.  Two buffers take turns, as the other may be a round ahead.
+ */
+ON_DEVICE int signal_rounds(struct args a, int rank)
+{
+    int bad = 0;
+
+    for (int i = 1; i <= ROUNDS; i++) {
+        int at = rank * WORDS + i % 2 * 32, len = i % 3 == 0 ? 1 : i % 3 == 1 ? 30 : 5, op = i % 7 < 4 ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
+        uint64_t signal = op == SHMEM_SIGNAL_SET ? (uint64_t)i : 1;
+
+        for (int k = 0; k < len; k++)
+            a.out[at + k] = value_of(a.me, rank, i % 10, k) + (uint64_t)i;
+        if (i % 4 == 0)
+            shmem_ctx_uint64_p(a.ctx, a.in + rank * WORDS + 63, 1, a.to);
+        if (i % 5 == 0)
+            shmem_ctx_uint64_put_signal(a.ctx, a.in + at, a.out + at, (size_t)len, a.sig + rank, signal, op, a.to);
+        else
+            shmem_ctx_uint64_put_signal_nbi(a.ctx, a.in + at, a.out + at, (size_t)len, a.sig + rank, signal, op, a.to);
+        shmem_signal_wait_until(a.sig + rank, SHMEM_CMP_GE, (uint64_t)i);
+        for (int k = 0; k < len; k++)
+            bad += a.in[at + k] != value_of(a.to, rank, i % 10, k) + (uint64_t)i;
+    }
+    return bad;
+}
+
+/* And many at a time (a.turn), of which the last is there when so many signals have come. */
+KERNEL(signalled, struct args)
+{
+    int rank = (int)(shmemi_block_index() * shmemi_block_threads() + shmemi_thread_in_block());
+    uint64_t *out = a.out + rank * WORDS, *in = a.in + rank * WORDS;
+
+    a.bad[rank] += signal_rounds(a, rank);
+    for (int i = 1; i <= a.turn; i++) {
+        out[62] = (uint64_t)i;
+        shmem_ctx_uint64_put_signal_nbi(a.ctx, in + 62, out + 62, 1, a.sig + rank, 1, SHMEM_SIGNAL_ADD, a.to);
+        if (i % 3 == 0)
+            shmem_ctx_uint64_put_signal_nbi(a.ctx, in + 32, out + 32, 30, a.sig + LANES + rank, (uint64_t)i, SHMEM_SIGNAL_SET, a.to);
+    }
+    shmem_signal_wait_until(a.sig + rank, SHMEM_CMP_EQ, (uint64_t)(ROUNDS + a.turn));
+    a.bad[rank] += in[62] != (uint64_t)a.turn;
+    shmem_signal_wait_until(a.sig + LANES + rank, SHMEM_CMP_EQ, (uint64_t)a.turn);
+    shmem_ctx_quiet(a.ctx);
+}
+
 static int bad_lanes(struct args *a)
 {
     int host[LANES], zero[LANES] = { 0 }, total = 0;
@@ -220,7 +268,7 @@ static void clear(struct args *a)
     static const uint64_t zero[LANES * 2] = { 0 };
 
     dev_write(a->in, zero, sizeof zero);
-    dev_write(a->sig, zero, LANES * 8);
+    dev_write(a->sig, zero, sizeof zero);
     shmem_barrier_all();
 }
 
@@ -248,6 +296,39 @@ static void in_a_batch(struct args *a)
     shmem_ctx_destroy(a->ctx);
 }
 
+/* By one thread at a time, by several blocks' on one queue, by lanes of a warp together. */
+static void signals(struct args a)
+{
+    static const struct {
+        long options; /* -1: the default context */
+        int blocks, threads, many; /* together more entries than a ring holds */
+        const char *name;
+    } ways[] = { { -1, 1, 1, 450, "one thread" },
+                 { -1, 6, 1, 90, "six blocks of a thread" },
+                 { -1, 1, LANES, 15, "lanes together" },
+                 { SHMEM_CTX_PRIVATE, 1, 1, 450, "a private context" },
+                 { 0, 3, 1, 150, "three blocks and a context" } };
+
+    if (tap_n % 2 == 0)
+        a.to = (tap_me + tap_n / 2) % tap_n;
+    else
+        a.to = tap_me;
+    for (int k = 0; k < (int)(sizeof ways / sizeof *ways); k++) {
+        clear(&a);
+        a.turn = ways[k].many;
+        a.ctx = SHMEM_CTX_DEFAULT;
+        if (ways[k].options >= 0) {
+            shmem_ctx_create(ways[k].options, &a.ctx);
+            dev_add_ctx(a.ctx, SHMEM_TEAM_WORLD);
+        }
+        LAUNCH(signalled, struct args, a, ways[k].blocks, ways[k].threads);
+        shmem_barrier_all();
+        tap_ok(bad_lanes(&a) == 0, "signals behind their data: %s", ways[k].name);
+        if (ways[k].options >= 0)
+            shmem_ctx_destroy(a.ctx);
+    }
+}
+
 int main(void)
 {
     static const long options[2] = { SHMEM_CTX_PRIVATE, 0 };
@@ -258,7 +339,7 @@ int main(void)
     memset(&a, 0, sizeof a);
     a.in = (uint64_t *)dev_malloc((size_t)tap_n * LANES * WORDS * 8);
     a.out = (uint64_t *)dev_malloc(LANES * WORDS * 8);
-    a.sig = (uint64_t *)dev_malloc(LANES * 8);
+    a.sig = (uint64_t *)dev_malloc(LANES * 2 * 8);
     a.bytes = (char *)dev_malloc(LANES * LONG);
     a.local = (char *)dev_local(LANES * LONG);
     a.bad = (int *)dev_local(LANES * sizeof(int));
@@ -290,5 +371,6 @@ int main(void)
         tap_ok(bad_lanes(&a) == 0, "a context%s", k ? "" : " of one thread");
     }
     in_a_batch(&a);
+    signals(a);
     return dev_done();
 }

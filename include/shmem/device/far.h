@@ -516,36 +516,32 @@ struct shmemi_far_signalled {
     uint32_t call;
 };
 
-/* Registered memory and a signal that is set, by one thread: the ticket, or 0. */
+SHMEMI_DEV int shmemi_far_in_dheap(const void *addr)
+{
+    return (uint64_t)(uintptr_t)addr - shmemi_dev_state.dheap_base < shmemi_dev_state.dheap_len;
+}
+
+SHMEMI_DEV uint32_t shmemi_far_how(uint32_t call, int sig_op)
+{
+    return call | (sig_op == SHMEM_SIGNAL_ADD ? SHMEMI_FAR_ADD : 0);
+}
+
+/* Registered memory by one thread, to the device heap and its signal there too: the ticket, or 0. */
 SHMEMI_DEV_LARGE uint64_t shmemi_far_signalled_quick(const struct shmemi_far_signalled *s)
 {
-    uint32_t row = shmemi_far_row(s->ctx);
-    struct shmemi_far f, word;
-    struct shmemi_far_pair p;
+    uint32_t row = shmemi_far_row(s->ctx), how = shmemi_far_how(s->call, s->sig_op);
+    int is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
     struct shmemi_v16 seg;
     shmemi_be32 lkey;
-    uint64_t ticket;
 
-    shmemi_far_open_here(&f, s->scope, row, s->dest, s->world, s->call);
-    if (shmemi_far_proxy() || s->sig_op != SHMEM_SIGNAL_SET || s->len <= SHMEMI_SQ_INLINE_MAX ||
-        !shmemi_far_single(f.is_private, s->scope) || s->len > shmemi_dev_state.nic.message_max ||
-        !shmemi_far_local(s->source, s->len, s->world, &lkey))
+    if (shmemi_far_proxy() || s->len <= SHMEMI_SQ_INLINE_MAX || s->len > shmemi_dev_state.nic.message_max ||
+        !shmemi_far_single(is_private, s->scope) || !shmemi_far_in_dheap(s->dest) || !shmemi_far_in_dheap(s->sig_addr) ||
+        !shmemi_far_leads(row, s->world) || !shmemi_far_local(s->source, s->len, s->world, &lkey))
         return 0;
-    shmemi_far_open_here(&word, s->scope, row, s->sig_addr, s->world, s->call);
     seg = shmemi_mlx5_data((uint64_t)(uintptr_t)s->source, lkey, (uint32_t)s->len);
-    p.sq = f.sq;
-    p.is_private = f.is_private;
-    p.raddr = f.raddr;
-    p.rkey = f.rkey;
-    p.x = seg.x;
-    p.y = seg.y;
-    p.sig_raddr = word.raddr;
-    p.sig_rkey = word.rkey;
-    p.signal = s->signal;
-    ticket = shmemi_far_post_pair(&p);
-    if (ticket == SHMEMI_SQ_FAILED)
-        shmemi_far_fail(f.sq, s->call, f.own);
-    return ticket;
+    if (is_private)
+        return shmemi_far_pair_private(row, s->world, s->dest, s->sig_addr, seg.x, seg.y, s->signal, how);
+    return shmemi_far_pair_shared(row, s->world, s->dest, s->sig_addr, seg.x, seg.y, s->signal, how);
 }
 
 /* The signal follows the data in the same run of the same queue. */

@@ -56,6 +56,12 @@ SHMEMI_DEV struct shmemi_sq *shmemi_far_queue(uint32_t row, int world)
     return (struct shmemi_sq *)(uintptr_t)(shmemi_dev_state.nic.queues + i * shmemi_dev_state.nic.stride);
 }
 
+/* Is there a way to that PE's device heap on the row's queue? */
+SHMEMI_DEV int shmemi_far_leads(uint32_t row, int world)
+{
+    return shmemi_dev_state.nic.peers[world].dheap && shmemi_far_queue(row, world)->ring;
+}
+
 /* SHMEMI_SQ_DEFER where the context is in a batch, else 0. */
 SHMEMI_DEV int shmemi_far_lazy(uint32_t row)
 {
@@ -452,28 +458,114 @@ SHMEMI_DEV uint64_t shmemi_far_post_entry(struct shmemi_sq *sq, int is_private, 
     return shmemi_far_post_shared(sq, opcode, raddr, rkey, seg.x, seg.y);
 }
 
-/* Such an entry, and behind it a signal's. */
+/*
+ * A write's entry and behind it a signal's, both to the device heap.  A call behind a pointer passes twelve registers: what is not
+ * among them is looked up on the other side, where an error is told as well, so that the caller keeps nothing.
+ */
 struct shmemi_far_pair {
     struct shmemi_sq *sq;
-    int is_private;
-    uint64_t raddr, x, y, sig_raddr, signal;
-    shmemi_be32 rkey, sig_rkey;
+    uint64_t raddr, sig_raddr;
+    shmemi_be32 rkey, lkey; /* lkey: of the word that an addition's result goes to */
 };
 
-SHMEMI_DEV_LARGE uint64_t shmemi_far_post_pair(const struct shmemi_far_pair *p)
+#define SHMEMI_FAR_CALL 0xffu
+#define SHMEMI_FAR_ADD 0x100u /* or'ed to the call: the signal is added; as well SHMEMI_FAR_TURN */
+
+SHMEMI_DEV struct shmemi_far_pair shmemi_far_pair_at(uint32_t row, int world, const void *dest, const uint64_t *sig_addr)
 {
-    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(p->sq);
-    enum shmemi_sq_mode mode = p->is_private ? SHMEMI_SQ_PRIVATE : SHMEMI_SQ_SHARED;
-    struct shmemi_v16 seg = { p->x, p->y };
-    struct shmemi_sq_claim c;
+    const struct shmemi_dev_far *p = shmemi_dev_state.nic.peers + world;
+    uint64_t there = p->dheap - shmemi_dev_state.dheap_base;
+    struct shmemi_far_pair at = { shmemi_far_queue(row, world), there + (uint64_t)(uintptr_t)dest,
+                                  there + (uint64_t)(uintptr_t)sig_addr, { p->dheap_rkey }, { p->area_lkey } };
+
+    return at;
+}
+
+/* x, y: the write's last segment. */
+SHMEMI_DEV uint64_t shmemi_far_pair_out(const struct shmemi_far_pair *at, const struct shmemi_sq_fixed *q, enum shmemi_sq_mode mode,
+                                        const struct shmemi_sq_claim *c, struct shmemi_v16 seg, uint64_t signal, uint32_t how)
+{
+    struct shmemi_sq_signal sig = { at->sig_raddr, signal, at->rkey, (how & SHMEMI_FAR_ADD) != 0,
+                                    shmemi_dev_state.nic.area + SHMEMI_DEV_SCRAP_OFF, at->lkey };
     uint64_t bell;
 
-    if (SHMEMI_UNLIKELY(shmemi_sq_reserve(p->sq, &q, mode, 2, 0, &c)))
-        return SHMEMI_SQ_FAILED;
-    shmemi_st16(shmemi_sq_block(&q, c.idx) + 32, seg);
-    (void)shmemi_sq_fill(shmemi_sq_slot_at(&q, c.idx), SHMEMI_MLX5_WRITE, 0, 3, 0, p->raddr, p->rkey);
-    bell = shmemi_sq_fill_value(&q, c.idx + 1, shmemi_sq_fm(1, 0), p->sig_raddr, p->sig_rkey, p->signal, 8);
-    return shmemi_sq_publish(p->sq, &q, mode, &c, 2, c.idx + 1, bell, 1, 0);
+    shmemi_st16(shmemi_sq_block(q, c->idx) + 32, seg);
+    (void)shmemi_sq_fill(shmemi_sq_slot_at(q, c->idx), SHMEMI_MLX5_WRITE, 0, 3, 0, at->raddr, at->rkey);
+    bell = shmemi_sq_fill_signal(q, c->idx + 1, shmemi_sq_fm(1, 0), &sig);
+    return shmemi_sq_publish(at->sq, q, mode, c, 2, c->idx + 1, bell, 1, 0);
+}
+
+/* The ring is full. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_pair_private_late(uint32_t row, int world, void *dest, uint64_t *sig_addr, uint64_t x, uint64_t y,
+                                                       uint64_t signal, uint32_t how)
+{
+    struct shmemi_sq *sq = shmemi_far_queue(row, world);
+    struct shmemi_sq_claim c = { sq->reserved, 0, 1, 0 };
+    struct shmemi_v16 seg = { x, y };
+    struct shmemi_far_pair at;
+    struct shmemi_sq_fixed q;
+
+    if (shmemi_sq_room_private(sq, c.idx, 2))
+        shmemi_far_fail(sq, how & SHMEMI_FAR_CALL, (uint64_t)(uintptr_t)dest);
+    q = shmemi_sq_fixed_of(sq);
+    at = shmemi_far_pair_at(row, world, dest, sig_addr);
+    return shmemi_far_pair_out(&at, &q, SHMEMI_SQ_PRIVATE, &c, seg, signal, how);
+}
+
+SHMEMI_DEV_LARGE uint64_t shmemi_far_pair_private(uint32_t row, int world, void *dest, uint64_t *sig_addr, uint64_t x, uint64_t y,
+                                                  uint64_t signal, uint32_t how)
+{
+    struct shmemi_far_pair at = shmemi_far_pair_at(row, world, dest, sig_addr);
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(at.sq);
+    struct shmemi_v16 seg = { x, y };
+    struct shmemi_sq_claim c;
+
+    if (SHMEMI_UNLIKELY(!shmemi_sq_look_private(at.sq, &q, 2, &c)))
+        return shmemi_far_pair_private_late(row, world, dest, sig_addr, x, y, signal, how);
+    return shmemi_far_pair_out(&at, &q, SHMEMI_SQ_PRIVATE, &c, seg, signal, how);
+}
+
+/* `taken` is reserved and there is room. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_pair_shared_taken(uint32_t row, int world, void *dest, uint64_t *sig_addr, uint64_t x, uint64_t y,
+                                                       uint64_t signal, uint32_t how, uint64_t taken)
+{
+    struct shmemi_far_pair at = shmemi_far_pair_at(row, world, dest, sig_addr);
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(at.sq);
+    struct shmemi_sq_claim c = { shmemi_sq_first(taken, 2), taken, (how & SHMEMI_FAR_TURN) != 0, 0 };
+    struct shmemi_v16 seg = { x, y };
+
+    return shmemi_far_pair_out(&at, &q, SHMEMI_SQ_SHARED, &c, seg, signal, how);
+}
+
+/* `taken` is reserved, but the ring is full, others have to publish before, or the queue is none of the common ones. */
+SHMEMI_DEV_LARGE uint64_t shmemi_far_pair_shared_late(uint32_t row, int world, void *dest, uint64_t *sig_addr, uint64_t x, uint64_t y,
+                                                      uint64_t signal, uint32_t how, uint64_t taken)
+{
+    struct shmemi_sq *sq = shmemi_far_queue(row, world);
+    uint64_t idx = shmemi_sq_first(taken, 2), ticket = SHMEMI_SQ_FAILED;
+    /* Pairs with the exchange in poll: the NIC has read what these blocks held. */
+    int full = idx + 2 > SHMEMI_LD_GATE_GPU(&sq->done) + sq->depth;
+
+    if (!full || !shmemi_sq_room_shared(sq, idx, 2))
+        ticket = shmemi_far_pair_shared_taken(row, world, dest, sig_addr, x, y, signal, how | (full ? SHMEMI_FAR_TURN : 0), taken);
+    if (ticket == SHMEMI_SQ_FAILED)
+        shmemi_far_fail(sq, how & SHMEMI_FAR_CALL, (uint64_t)(uintptr_t)dest);
+    return ticket;
+}
+
+SHMEMI_DEV_LARGE uint64_t shmemi_far_pair_shared(uint32_t row, int world, void *dest, uint64_t *sig_addr, uint64_t x, uint64_t y,
+                                                 uint64_t signal, uint32_t how)
+{
+    struct shmemi_far_pair at = shmemi_far_pair_at(row, world, dest, sig_addr);
+    const struct shmemi_sq_fixed q = shmemi_sq_fixed_of(at.sq);
+    struct shmemi_v16 seg = { x, y };
+    struct shmemi_sq_claim c;
+    int turn = shmemi_sq_take_shared(at.sq, &q, 2, 0, &c) && c.turn; /* as in shmemi_far_post_shared */
+
+    if (SHMEMI_UNLIKELY(!turn || !shmemi_sq_plain(&q)))
+        return shmemi_far_pair_shared_late(row, world, dest, sig_addr, x, y, signal, how | (turn ? SHMEMI_FAR_TURN : 0), c.taken);
+    c.turn = 1;
+    return shmemi_far_pair_out(&at, &q, SHMEMI_SQ_SHARED, &c, seg, signal, how);
 }
 
 SHMEMI_DEV uint64_t shmemi_far_rdma(const struct shmemi_far *f, enum shmemi_chan_op op, uint64_t raddr, uint64_t laddr,

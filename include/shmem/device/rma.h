@@ -66,6 +66,33 @@ SHMEMI_DEV uint64_t shmemi_nic_put(shmem_ctx_t ctx, void *dest, const void *sour
     return shmemi_nic_memory(ctx, dest, SHMEMI_MLX5_WRITE, source, len, world);
 }
 
+/* Has a put that need not be waited for gone so, with its signal to the same heap? */
+SHMEMI_DEV int shmemi_nic_put_signal(shmem_ctx_t ctx, void *dest, const void *source, uint64_t len, uint64_t *sig_addr,
+                                     uint64_t signal, int sig_op, int world, uint32_t call)
+{
+    uint32_t row = shmemi_far_row(ctx), how = shmemi_far_how(call, sig_op);
+    int is_private = (row & SHMEMI_DEV_ROW_PRIVATE) != 0;
+    struct shmemi_v16 seg;
+    shmemi_be32 lkey;
+
+    if ((sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD) || !shmemi_far_in_dheap(dest) || !shmemi_far_leads(row, world) ||
+        !shmemi_far_single(is_private, SHMEMI_THREAD))
+        return 0;
+    if (len == 8 && shmemi_in_halves((const char *)source)) {
+        seg = shmemi_far_value_seg(shmemi_ld64h((const char *)source), 8);
+    } else {
+        if (len <= SHMEMI_SQ_INLINE_MAX || !shmemi_far_is_nbi(call) || len > shmemi_dev_state.nic.message_max ||
+            !shmemi_far_local(source, len, world, &lkey))
+            return 0;
+        seg = shmemi_mlx5_data((uint64_t)(uintptr_t)source, lkey, (uint32_t)len);
+    }
+    if (is_private)
+        (void)SHMEMI_BEHIND(shmemi_far_pair_private)(row, world, dest, sig_addr, seg.x, seg.y, signal, how);
+    else
+        (void)SHMEMI_BEHIND(shmemi_far_pair_shared)(row, world, dest, sig_addr, seg.x, seg.y, signal, how);
+    return 1;
+}
+
 SHMEMI_DEV_LARGE void shmemi_put_far(enum shmemi_scope scope, shmem_ctx_t ctx, void *dest, const void *source, uint64_t len,
                                      int world, uint32_t call)
 {
@@ -373,11 +400,38 @@ SHMEMI_DEV_LARGE void shmemi_put_signal_far(const struct shmemi_far_signalled *s
 }
 
 /* Where there is a NIC: true when only that leads to the signal, and it has gone that way. */
-SHMEMI_DEV_COLD int shmemi_put_signal_else(const struct shmemi_far_signalled *s)
+SHMEMI_DEV_COLD int shmemi_put_signal_group_else(const struct shmemi_far_signalled *s)
 {
     if (shmemi_dev_search(s->sig_addr, 8, 1, s->world, s->call, 1))
         return 0;
     SHMEMI_BEHIND(shmemi_put_signal_far)(s);
+    return 1;
+}
+
+/* What one thread cannot send by two entries at once. */
+SHMEMI_DEV_COLD void shmemi_put_signal_nic(shmem_ctx_t ctx, void *dest, const void *source, uint64_t len, uint64_t *sig_addr,
+                                           uint64_t signal, int sig_op, int world, uint32_t call)
+{
+    struct shmemi_far_signalled s = { dest, source, len, sig_addr, signal, ctx, SHMEMI_THREAD, sig_op, world, call };
+
+    SHMEMI_BEHIND(shmemi_put_signal_far)(&s);
+}
+
+/* The same for one thread. */
+SHMEMI_DEV_COLD int shmemi_put_signal_else(shmem_ctx_t ctx, void *dest, const void *source, uint64_t len, uint64_t *sig_addr,
+                                           uint64_t signal, int sig_op, int world, uint32_t call)
+{
+    uint64_t at;
+
+    if (shmemi_dev_found(sig_addr, 8, world, &at))
+        return 0;
+    if (shmemi_dev_only_nic(sig_addr, 8, world)) {
+        if (!shmemi_far_proxy() && shmemi_nic_put_signal(ctx, dest, source, len, sig_addr, signal, sig_op, world, call))
+            return 1;
+    } else if (shmemi_dev_search(sig_addr, 8, 1, world, call, 1)) {
+        return 0;
+    }
+    shmemi_put_signal_nic(ctx, dest, source, len, sig_addr, signal, sig_op, world, call);
     return 1;
 }
 
@@ -390,10 +444,12 @@ SHMEMI_DEV void shmemi_dev_put_signal(enum shmemi_scope scope, shmem_ctx_t ctx, 
     int near = 1;
     char *to;
 
-    if (SHMEMI_UNLIKELY(shmemi_dev_nic())) {
+    if (SHMEMI_UNLIKELY(shmemi_dev_nic()) && scope == SHMEMI_THREAD) {
+        near = !shmemi_put_signal_else(ctx, dest, source, len, sig_addr, signal, sig_op, world, call);
+    } else if (SHMEMI_UNLIKELY(shmemi_dev_nic())) {
         struct shmemi_far_signalled s = { dest, source, len, sig_addr, signal, ctx, scope, sig_op, world, call };
 
-        near = !shmemi_put_signal_else(&s);
+        near = !shmemi_put_signal_group_else(&s);
     }
     if (!near) {
         ; /* done */
