@@ -120,7 +120,7 @@ make -C "$build" -j4 tests/softhca/softhca-run tests/softhca/libsofthca.la >"$ou
 make -C "$build" -k -j"$(getconf _NPROCESSORS_ONLN)" cuda-examples >"$out/compile-examples.log" 2>&1
 result $? "compile the examples" "$out/compile-examples.log" $SECONDS
 wait
-for name in "${tests[@]}" graph module ${nccl:+nccl}; do
+for name in "${tests[@]}" graph module far far_bad ${nccl:+nccl}; do
     [ -x "$bin/$name" ]
     result $? "compile $name" "$out/compile-$name.log" $SECONDS
 done
