@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# compile.sh - nvcc takes every routine of kernels without a word; two files link into one program; NVRTC takes the headers.
+# compile.sh - nvcc takes every routine of kernels without a word, and the tests that check-gpu runs; two files link into one program;
+# NVRTC takes the headers.
 set -u
 case ${NVCC:-no} in no) echo "no nvcc"; exit 77 ;; esac
 tmp=$(mktemp -d) || exit 99
@@ -45,6 +46,20 @@ else
     cat "$tmp/out" "$tmp/log" | head -20 | sed 's/^/# /'
     bad=1
 fi
+
+# What runs on GPU machines alone must compile before one is there.  To a pass of nvcc for the host kernels are text, too.
+tests=("$here"/far.c "$here"/far_bad.c)
+for f in "$here"/*.c; do
+    ! grep -q '"launch.h"' "$f" || grep -q '^ \* gpu: no' "$f" || tests+=("$f")
+done
+gpu=("${inc[@]}" -I"$top_srcdir/tests/mp" -I"$here" -I"$top_srcdir/src/tools/soak")
+printf '%s\n' "${tests[@]}" | xargs -P 2 -I{} sh -c 'out=$1/$(basename "$2"); shift; f=$1; shift
+    "$@" "$f" -o "$out.ii" >"$out.log" 2>&1; echo $? >"$out.rc"' sh "$tmp" {} "$NVCC" -x cu -std=c++17 -cuda \
+    -gencode arch=compute_90,code=compute_90 "${gpu[@]}"
+for f in "${tests[@]}"; do
+    f=$(basename "$f")
+    quietly "$f compiles for a GPU" eval 'cat "$tmp/$f.log"; [ "$(cat "$tmp/$f.rc")" = 0 ]'
+done
 
 cuda=$(dirname "$(dirname "$(readlink -f "$(command -v "$NVCC")")")")
 nvrtc=
