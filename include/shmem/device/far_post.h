@@ -470,6 +470,7 @@ struct shmemi_far_pair {
 
 #define SHMEMI_FAR_CALL 0xffu
 #define SHMEMI_FAR_ADD 0x100u /* or'ed to the call: the signal is added; as well SHMEMI_FAR_TURN */
+SHMEMI_STATIC_ASSERT(SHMEMI_CALL_LAST <= SHMEMI_FAR_CALL, "a call's number leaves room for flags");
 
 SHMEMI_DEV struct shmemi_far_pair shmemi_far_pair_at(uint32_t row, int world, const void *dest, const uint64_t *sig_addr)
 {

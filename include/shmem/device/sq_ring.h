@@ -268,7 +268,7 @@ SHMEMI_FN uint64_t shmemi_sq_bell(uint64_t doorbell, uint64_t end)
 
 /*
  * The common queue: near, and with a record.  A GPU's post asks once, and nothing that only other queues need stands in its way: a
- * fence or a doorbell that a condition skips takes 30 to 60 ns all the same.  To a CPU no memory is nearer than other.
+ * fence that a condition skips takes some 100 ns all the same.  To a CPU no memory is nearer than other.
  */
 SHMEMI_FN int shmemi_sq_plain(const struct shmemi_sq_fixed *q)
 {
